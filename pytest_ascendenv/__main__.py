@@ -1,0 +1,25 @@
+"""``python -m pytest_ascendenv COMMAND …``: what the gate knows, without a test run."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+COMMANDS: dict[str, tuple[str, str]] = {}
+"""Command -> (module with ``main(argv) -> exit code``, what it does)."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in COMMANDS:
+        command: int = importlib.import_module(COMMANDS[words[0]][0]).main(words[1:])
+        return command
+    print("usage: python -m pytest_ascendenv COMMAND …\n")
+    for name, (_, text) in COMMANDS.items():
+        print(f"  {name:10} {text}")
+    return 0 if words in (["-h"], ["--help"]) else 4
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""The preconditions by name, each loaded when it is first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import NamedTuple, cast
+
+from pytest_ascendenv.verdict import Check
+
+
+class Entry(NamedTuple):
+    """Where a check lives and what ``pytest --markers`` says of it."""
+
+    target: str
+    help: str
+
+
+TABLE: dict[str, Entry] = {
+    "affinity_mode": Entry(
+        "affinity:AffinityMode",
+        'affinity_mode(mode): CPU_AFFINITY_CONF must bind as mode says: "off", "coarse" or "fine" (or 0, 1, 2).',
+    ),
+    "local_storage": Entry(
+        "storage:LocalStorage",
+        "local_storage(*paths): every path must live on a disk of this host (through links, binds, overlay and devices).",
+    ),
+    "min_workers": Entry(
+        "workers:MinWorkers",
+        "min_workers(n): every parallel stage of the dataset has at least n workers, and all of them fit the usable cores.",
+    ),
+    "graph_mode": Entry(
+        "training:GraphMode", "graph_mode: the training call must run in GRAPH_MODE, not in PYNATIVE_MODE."
+    ),
+    "amp_level": Entry(
+        "training:AmpLevel",
+        'amp_level(level): the network must train at this AMP level: "O0", "O1", "O2", "O3" or "auto".',
+    ),
+    "sink_mode": Entry(
+        "training:SinkMode",
+        "sink_mode: Model.train or Model.fit must receive dataset_sink_mode=True, and the sink must act.",
+    ),
+    "min_throughput": Entry(
+        "throughput:MinThroughput",
+        "min_throughput(rate): the throughput fixture must measure at least this many samples/s.",
+    ),
+}
+
+
+def load(name: str) -> Check:
+    """The check of that name; KeyError where there is none."""
+    module, _, cls = TABLE[name].target.partition(":")
+    return cast(Check, getattr(importlib.import_module(f"pytest_ascendenv.checks.{module}"), cls)())

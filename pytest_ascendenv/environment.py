@@ -1,0 +1,34 @@
+"""``AscendEnv``: the facts of one subject, each probed when it is first asked for.
+
+Checks judge what this object gives them; tests use it through the ``ascend_env`` fixture. A fact that cannot be obtained
+raises ``Unknown`` with the reason, so that a comparison with it can never be silently false.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pytest_ascendenv.declared import Declared
+from pytest_ascendenv.probes.host import Host
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass
+class AscendEnv:
+    """One host, what the user declared, and what was seen of one test (``observed``, ``measured``).
+
+    ``subject`` names what ``observed`` speaks of: a test, or the program that was captured.
+    """
+
+    host: Host = field(default_factory=Host)
+    declared: Declared = field(default_factory=Declared)
+    subject: str = "this process"
+    observed: Any = None
+    measured: tuple[Any, ...] = ()
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return self.host.environ

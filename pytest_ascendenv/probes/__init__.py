@@ -1,0 +1,1 @@
+"""Probes read facts and judge nothing."""
