@@ -10,8 +10,8 @@ import msgspec
 class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Typed once, for the settings file and for the checks.
 
-    ``data`` are the paths of the training data; ``framework`` is what the job runs on ("mindspore" or "torch_npu") where
-    the installed packages do not tell; ``unknown`` is what "could not tell" becomes: an error or a skipped item.
+    ``data`` are the paths of the training data; ``framework`` is what the job runs on ("mindspore" or "torch_npu")
+    where the installed packages do not tell; ``unknown`` is what "could not tell" becomes: an error or a skip.
     """
 
     data: list[str] = []

@@ -1,7 +1,7 @@
 """``AscendEnv``: the facts of one subject, each probed when it is first asked for.
 
-Checks judge what this object gives them; tests use it through the ``ascend_env`` fixture. A fact that cannot be obtained
-raises ``Unknown`` with the reason, so that a comparison with it can never be silently false.
+Checks judge what this object gives them; tests use it through the ``ascend_env`` fixture. A fact that cannot be
+obtained raises ``Unknown`` with the reason, so that a comparison with it can never be silently false.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ascendenv.declared import Declared
 from pytest_ascendenv.probes.host import Host
+from pytest_ascendenv.verdict import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,3 +33,9 @@ class AscendEnv:
     @property
     def environ(self) -> Mapping[str, str]:
         return self.host.environ
+
+    def version(self, distribution: str) -> Fact:
+        """The installed version of a distribution; unset where it is not installed."""
+        from pytest_ascendenv.probes.versions import installed
+
+        return installed(distribution)

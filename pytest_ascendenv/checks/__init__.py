@@ -13,6 +13,7 @@ class Entry(NamedTuple):
 
     target: str
     help: str
+    marker: bool = True  # False: an item and a settings key only, so that a plain word does not clash with users' marks
 
 
 TABLE: dict[str, Entry] = {
@@ -22,11 +23,11 @@ TABLE: dict[str, Entry] = {
     ),
     "local_storage": Entry(
         "storage:LocalStorage",
-        "local_storage(*paths): every path must live on a disk of this host (through links, binds, overlay and devices).",
+        "local_storage(*paths): every path must live on a disk of this host (links, binds, overlay resolved).",
     ),
     "min_workers": Entry(
         "workers:MinWorkers",
-        "min_workers(n): every parallel stage of the dataset has at least n workers, and all of them fit the usable cores.",
+        "min_workers(n): every parallel stage of the dataset has n workers or more, and all fit the usable cores.",
     ),
     "graph_mode": Entry(
         "training:GraphMode", "graph_mode: the training call must run in GRAPH_MODE, not in PYNATIVE_MODE."
@@ -43,6 +44,7 @@ TABLE: dict[str, Entry] = {
         "throughput:MinThroughput",
         "min_throughput(rate): the throughput fixture must measure at least this many samples/s.",
     ),
+    "versions": Entry("versions:Versions", "Installed versions are not known to break together.", marker=False),
 }
 
 
@@ -50,3 +52,7 @@ def load(name: str) -> Check:
     """The check of that name; KeyError where there is none."""
     module, _, cls = TABLE[name].target.partition(":")
     return cast(Check, getattr(importlib.import_module(f"pytest_ascendenv.checks.{module}"), cls)())
+
+
+HOST_CHECKS: tuple[str, ...] = ("versions",)
+"""Run where nothing is declared: they need no expected value."""

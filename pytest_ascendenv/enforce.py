@@ -1,0 +1,99 @@
+"""Marked tests: the host is judged before the body, what the test did is judged after it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterable
+
+import pytest
+
+from pytest_ascendenv import markers
+from pytest_ascendenv.environment import AscendEnv
+from pytest_ascendenv.report import properties, text
+from pytest_ascendenv.requirements import Requirement
+from pytest_ascendenv.session import Session
+from pytest_ascendenv.verdict import Finding, Verdict
+
+REQUIRED = pytest.StashKey[list[Requirement]]()
+UNMET = pytest.StashKey[list[Finding]]()
+MEASURED = pytest.StashKey[list[object]]()
+UNTOLD = pytest.StashKey[bool]()
+
+
+class EnforcePlugin:
+    """Registered only with ``--ascend-env``."""
+
+    def __init__(self, run: Session) -> None:
+        self.run = run
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Judge the host once the fixtures are set up: one of them may have prepared it."""
+        required = item.stash[REQUIRED] = markers.requirements(item, self.run.checks)
+        before = [requirement for requirement in required if requirement.check.when == "before"]
+        if before:
+            item.stash[UNMET] = self._judge(item, before, self.run.env())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        self._fail(item.stash.get(UNMET, []))
+        after = [requirement for requirement in item.stash.get(REQUIRED, []) if requirement.check.when == "after"]
+        if not after:
+            return (yield)
+        with _observing() as seen:
+            try:
+                result = yield
+            except Exception:
+                self._tell(item, after, seen)
+                raise
+        self._fail(self._judge(item, after, self._env(item, seen)))
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """ "Could not tell" after the body is an error, as it is before it; pytest has no such phase of a call."""
+        report = yield
+        if call.when == "call" and report.failed and item.stash.get(UNTOLD, False):
+            report.when = "setup"
+        return report
+
+    def _env(self, item: pytest.Item, seen: object) -> AscendEnv:
+        env = self.run.env(item.nodeid)
+        env.observed, env.measured = seen, tuple(item.stash.get(MEASURED, []))
+        return env
+
+    def _judge(self, item: pytest.Item, required: Iterable[Requirement], env: AscendEnv) -> list[Finding]:
+        """The findings that fail. "Could not tell" ends the phase, as an error or as a skip by the settings."""
+        findings = [requirement.judge(env) for requirement in required]
+        for finding in findings:
+            item.user_properties += properties.of(finding)
+        unmet = [finding for finding in findings if finding.verdict is Verdict.FAIL]
+        untold = [finding for finding in findings if finding.verdict is Verdict.UNKNOWN]
+        if untold and not unmet:
+            if self.run.settings.declared.unknown == "skip":
+                pytest.skip("; ".join(map(text.headline, untold)))
+            item.stash[UNTOLD] = True
+            pytest.fail(text.several(untold), pytrace=False)
+        return unmet + untold
+
+    def _fail(self, unmet: list[Finding]) -> None:
+        waivers = [waiver for finding in unmet if (waiver := self.run.waiver(finding))]
+        if unmet and len(waivers) == len(unmet):
+            pytest.xfail(f"{text.headline(unmet[0])} ({waivers[0]})")
+        if unmet:
+            pytest.fail(text.several(unmet), pytrace=False)
+
+    def _tell(self, item: pytest.Item, required: Iterable[Requirement], seen: object) -> None:
+        """The body raised, and that is what the test reports; what was seen until then goes beside it."""
+        env = self._env(item, seen)
+        unmet = [f for f in (requirement.judge(env) for requirement in required) if f.verdict is not Verdict.PASS]
+        if unmet:
+            item.add_report_section("call", "ascend-env", text.several(unmet))
+
+
+def _observing() -> contextlib.AbstractContextManager[object]:
+    from pytest_ascendenv.training.observe import observing
+
+    return observing()

@@ -1,0 +1,71 @@
+"""The fixtures ``ascend_env`` and ``throughput``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_ascendenv.report import properties
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from pytest_ascendenv.environment import AscendEnv
+    from pytest_ascendenv.pipeline import Throughput
+
+    class Measure(Protocol):
+        """What the ``throughput`` fixture gives: call it with a pipeline, get its measured rate."""
+
+        def __call__(
+            self,
+            source: object,
+            *,
+            batch_size: int | None = None,
+            count: Callable[[Any], int] | None = None,
+            duration: float | None = None,
+            warmup: float | None = None,
+        ) -> Throughput: ...
+
+
+@pytest.fixture(scope="session")
+def ascend_env(pytestconfig: pytest.Config) -> AscendEnv:
+    """Facts of this host, each probed when it is first asked for, as in ``ascend_env.cpu.usable``.
+
+    A fact that cannot be obtained raises ``Unknown`` with the reason.
+    """
+    from pytest_ascendenv import plugin
+
+    return plugin.session(pytestconfig).env()
+
+
+@pytest.fixture
+def throughput(request: pytest.FixtureRequest) -> Measure:
+    """Run a short piece of a data pipeline and measure it: ``throughput(dataset)`` gives samples per second.
+
+    Takes a mindspore.dataset, an object like torch's DataLoader, or any iterable. ``batch_size`` or ``count`` (a
+    function of one item) say how many samples an item holds where that cannot be seen; ``duration`` and ``warmup``
+    are seconds.
+    With ``@pytest.mark.min_throughput(rate)`` the test fails below that rate; without it, compare the result.
+    """
+    from pytest_ascendenv import enforce
+
+    measured = request.node.stash[enforce.MEASURED] = []
+    floor = _floor(request)
+
+    def throughput(source: object, **options: Any) -> Throughput:
+        __tracebackhide__ = True
+        from pytest_ascendenv import pipeline
+
+        result = pipeline.measure(source, floor=floor, **options)
+        measured.append(result)
+        request.node.user_properties.append((properties.THROUGHPUT, float(result.rate)))
+        return result
+
+    return throughput
+
+
+def _floor(request: pytest.FixtureRequest) -> float | None:
+    mark = request.node.get_closest_marker("min_throughput")
+    return float(mark.args[0]) if mark and mark.args and isinstance(mark.args[0], int | float) else None

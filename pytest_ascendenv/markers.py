@@ -1,0 +1,108 @@
+"""The marks of a test as requirements: read, merged (the closest wins), validated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ascendenv import checks as registry
+
+if TYPE_CHECKING:
+    from pytest_ascendenv.requirements import Requirement
+    from pytest_ascendenv.verdict import Check
+
+NEEDS = "needs --ascend-env"
+
+
+class Checks(Mapping[str, "Check"]):
+    """Every known precondition by name, the project's own included; each is loaded when it is first asked for."""
+
+    def __init__(self, own: Mapping[str, Check]) -> None:
+        self.own = own
+
+    def __getitem__(self, name: str) -> Check:
+        return self.own[name] if name in self.own else registry.load(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in registry.TABLE
+
+    def __iter__(self) -> Iterator[str]:
+        yield from registry.TABLE
+        yield from self.own
+
+    def __len__(self) -> int:
+        return len(registry.TABLE) + len(self.own)
+
+    def is_marker(self, name: str) -> bool:
+        return name in self.own or (name in registry.TABLE and registry.TABLE[name].marker)
+
+
+def of(item: pytest.Item, checks: Checks) -> dict[str, pytest.Mark]:
+    """Our marks of this item, one a name, the closest last: module < class (base < derived) < function < pytest.param.
+
+    pytest's own ``get_closest_marker`` prefers the mark of a base class, so the order is computed here. ``NAME(None)``
+    drops what a wider level asked for.
+    """
+    found = {}
+    for node in item.listchain():
+        for mark in node.own_markers:
+            if checks.is_marker(mark.name):
+                found[mark.name] = mark
+    return {name: mark for name, mark in found.items() if mark.args != (None,)}
+
+
+def written(mark: pytest.Mark) -> str:
+    words = [*map(repr, mark.args), *(f"{k}={v!r}" for k, v in mark.kwargs.items())]
+    return f"{mark.name}({', '.join(words)})" if words else mark.name
+
+
+def requirements(item: pytest.Item, checks: Checks) -> list[Requirement]:
+    """What the marks of this item require; the marks were validated when the item was collected."""
+    from pytest_ascendenv.requirements import Requirement, read_arguments
+
+    return [
+        Requirement(
+            checks[name], read_arguments(checks[name], mark.args, dict(mark.kwargs)), written(mark), item.nodeid
+        )
+        for name, mark in of(item, checks).items()
+    ]
+
+
+def mistakes(item: pytest.Item, checks: Checks) -> Iterator[str]:
+    """What is wrong with the marks of this item, also with those that a closer one replaces."""
+    for mark in (m for node in item.listchain() for m in node.own_markers if checks.is_marker(m.name)):
+        if mark.args != (None,):
+            text = _mistake(mark, checks[mark.name])
+            if text:
+                yield f"@pytest.mark.{written(mark)}: {text}"
+
+
+def _mistake(mark: pytest.Mark, check: Check) -> str:
+    from pytest_ascendenv.requirements import read_arguments
+
+    try:
+        read_arguments(check, mark.args, dict(mark.kwargs))
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def bad(nodes: Iterable[pytest.Item | pytest.Collector], checks: Checks) -> list[str]:
+    """Every mistake in the marks of these tests with the first test it stands on."""
+    found: dict[str, list[str]] = {}
+    for item in nodes:
+        if isinstance(item, pytest.Function):
+            for text in mistakes(item, checks):
+                found.setdefault(text, []).append(item.nodeid)
+    return [f"{ids[0]}{f' (and {len(ids) - 1} more)' if ids[1:] else ''}: {text}" for text, ids in found.items()]
+
+
+def lines(checks: Checks) -> Iterator[str]:
+    """What ``pytest --markers`` says."""
+    yield "ascend_env: carried by the items that --ascend-env adds; select them with -m ascend_env."
+    yield from (entry.help for entry in registry.TABLE.values() if entry.marker)
+    yield from (
+        getattr(check, "help", f"{check.name}: a precondition of this project.") for check in checks.own.values()
+    )

@@ -1,0 +1,92 @@
+"""The pytest hooks. With no option and no marker used, nothing beyond this file and the options is loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ascendenv import markers, options
+from pytest_ascendenv.fixtures import ascend_env, throughput
+
+if TYPE_CHECKING:
+    from pytest_ascendenv.session import Session
+
+__all__ = ["ascend_env", "throughput"]
+
+CHECKS = pytest.StashKey[markers.Checks]()
+ENVIRON = pytest.StashKey[Mapping[str, str]]()
+SESSION = pytest.StashKey["Session"]()
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    from pytest_ascendenv import hookspec
+
+    pluginmanager.add_hookspecs(hookspec)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    options.add(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    own = {check.name: check for checks in config.hook.pytest_ascend_env_checks(config=config) for check in checks}
+    config.stash[CHECKS] = markers.Checks(own)
+    config.stash[ENVIRON] = dict(os.environ)
+    for line in markers.lines(config.stash[CHECKS]):
+        config.addinivalue_line("markers", line)
+    if options.active(config):
+        _activate(config)
+
+
+def _activate(config: pytest.Config) -> None:
+    from pytest_ascendenv.enforce import EnforcePlugin
+    from pytest_ascendenv.items import ItemsPlugin, XdistPlugin, take_node_ids
+    from pytest_ascendenv.report.terminal import TerminalPlugin
+
+    run = session(config)
+    if run.gate and not run.declared:
+        raise pytest.UsageError(
+            "ascend-env: --ascend-env-gate, but no precondition is declared: "
+            "name one with --ascend-env-require NAME=VALUE or in the [require] table of ascend-env.toml"
+        )
+    selected, alone = take_node_ids(config, run)
+    config.pluginmanager.register(ItemsPlugin(run, selected), "ascend-env-items")
+    config.pluginmanager.register(EnforcePlugin(run), "ascend-env-enforce")
+    config.pluginmanager.register(TerminalPlugin(run), "ascend-env-terminal")
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(XdistPlugin(selected, alone), "ascend-env-xdist")
+
+
+def session(config: pytest.Config) -> Session:
+    """What this run checks; read once, when it is first needed."""
+    from pytest_ascendenv.session import Session, read_settings
+
+    if SESSION not in config.stash:
+        checks = config.stash[CHECKS]
+        settings = read_settings(config, checks)
+        config.stash[SESSION] = Session(
+            settings, checks, config.stash[ENVIRON], gate=bool(config.getoption("ascend_env_gate"))
+        )
+    return config.stash[SESSION]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Bad marks are an error of the collection, all of them at once; raising here would be lost under xdist."""
+    report = yield
+    bad = markers.bad(report.result, collector.config.stash[CHECKS])
+    if bad:
+        report.outcome, report.longrepr, report.result = "failed", "\n".join(bad), []
+    return report
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not options.active(config):
+        for item in items:
+            if markers.of(item, config.stash[CHECKS]):
+                item.add_marker(pytest.mark.skip(reason=markers.NEEDS))

@@ -1,0 +1,1 @@
+"""Findings as people and tools read them."""

@@ -1,0 +1,101 @@
+"""What one pytest run checks: the settings, the known preconditions, and the findings so far."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ascendenv import checks as registry
+from pytest_ascendenv.environment import AscendEnv
+from pytest_ascendenv.markers import Checks
+from pytest_ascendenv.probes.host import Host
+from pytest_ascendenv.requirements import Requirement
+from pytest_ascendenv.settings import Given, Settings, SettingsError, read
+from pytest_ascendenv.verdict import Finding, Verdict
+
+if TYPE_CHECKING:
+    from pytest_ascendenv.settings import Waiver
+
+# `import mindspore` (2.10) sets these itself; a judgement made later must not blame the user for them.
+SET_BY_MINDSPORE = ("HCCL_CONNECT_TIMEOUT", "LD_LIBRARY_PATH", "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION")
+
+
+@dataclass
+class Session:
+    """One run. ``environ`` is the environment as it was when pytest was configured."""
+
+    settings: Settings
+    checks: Checks
+    environ: Mapping[str, str]
+    gate: bool = False
+    findings: dict[str, Finding] = field(default_factory=dict)
+
+    @property
+    def declared(self) -> bool:
+        return bool(self.settings.required)
+
+    @property
+    def required(self) -> Mapping[str, Requirement]:
+        """The declared preconditions; with none declared, the host checks that need no expected value."""
+        return self.settings.required or {
+            name: Requirement(self.checks[name], None, name, "built in") for name in registry.HOST_CHECKS
+        }
+
+    def env(self, subject: str = "this process") -> AscendEnv:
+        """A fresh view of the host with the environment as it is now."""
+        return AscendEnv(Host(environ=environ_now(self.environ)), self.settings.declared, subject)
+
+    def finding(self, requirement: Requirement) -> Finding:
+        """The finding of an item, judged once a run."""
+        if requirement.name not in self.findings:
+            self.findings[requirement.name] = requirement.judge(self.env())
+        return self.findings[requirement.name]
+
+    def waiver(self, finding: Finding) -> Waiver | None:
+        waiver = self.settings.waivers.get(finding.precondition)
+        return waiver if waiver and waiver.holds(datetime.date.today()) else None
+
+    def met(self, finding: Finding) -> bool:
+        """Whether the gate may stay open: met, waived, or unknown where the settings say to skip that."""
+        if finding.verdict is Verdict.UNKNOWN:
+            return self.settings.declared.unknown == "skip"
+        return finding.verdict is Verdict.PASS or self.waiver(finding) is not None
+
+
+def environ_now(snapshot: Mapping[str, str]) -> dict[str, str]:
+    """The live environment, without what ``import mindspore`` has changed in it since the snapshot."""
+    now = {name: value for name, value in os.environ.items() if name not in SET_BY_MINDSPORE}
+    return {**now, **{name: snapshot[name] for name in SET_BY_MINDSPORE if name in snapshot}}
+
+
+def read_settings(config: pytest.Config, checks: Checks) -> Settings:
+    """The settings of this run; every mistake becomes one usage error (exit code 4)."""
+    given = Given(
+        require=config.getoption("ascend_env_require"),
+        file=config.getoption("ascend_env_config"),
+        profile=config.getoption("ascend_env_profile"),
+        values={"data": config.getoption("ascend_env_data")} if config.getoption("ascend_env_data") else {},
+    )
+    try:
+        return read(given, folders(config), config.invocation_params.dir, checks)
+    except SettingsError as error:
+        raise pytest.UsageError(f"ascend-env: {error}") from None
+
+
+def folders(config: pytest.Config) -> list[Path]:
+    """Where settings are looked for: from what the run is about up to the root folder, then from the working folder."""
+    cwd = config.invocation_params.dir
+    paths = [path for arg in config.args if (path := cwd / arg.partition("::")[0]).exists()]
+    start = Path(os.path.commonpath(paths)) if paths else cwd
+    found: dict[Path, None] = {}
+    for low in (start if start.is_dir() else start.parent, cwd):
+        upwards = [low, *low.parents]
+        top = upwards.index(config.rootpath) + 1 if config.rootpath in upwards else 1
+        found.update(dict.fromkeys(upwards[:top]))
+    return list(found)

@@ -1,0 +1,262 @@
+"""Options and the settings file as typed settings; every mistake in them is told at once, with its place."""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pytest_ascendenv import toml_source
+from pytest_ascendenv.declared import Declared
+from pytest_ascendenv.requirements import Requirement, read_arguments, usage
+from pytest_ascendenv.toml_source import SettingsError, Source
+from pytest_ascendenv.verdict import Check
+
+RESERVED = ("require", "profile", "waive")
+
+
+class Waiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A failure of ``precondition`` that is accepted up to and including ``until``; it stays visible as waived."""
+
+    precondition: str
+    reason: str
+    owner: str = ""
+    until: datetime.date | None = None
+
+    def holds(self, today: datetime.date) -> bool:
+        return self.until is None or today <= self.until
+
+    def __str__(self) -> str:
+        owner = f" by {self.owner}" if self.owner else ""
+        until = f" until {self.until}" if self.until else ""
+        return f"waived{owner}{until}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is declared: the subjects, the required preconditions by name in order, the waivers, and the file."""
+
+    file: str = ""
+    declared: Declared = field(default_factory=Declared)
+    required: Mapping[str, Requirement] = field(default_factory=dict)
+    waivers: Mapping[str, Waiver] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the command line gives: NAME[=VALUE] words, a file, a profile, and values for top-level keys."""
+
+    require: Sequence[str] = ()
+    file: str | None = None
+    profile: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read(given: Given, folders: Iterable[Path], cwd: Path, checks: Mapping[str, Check]) -> Settings:
+    """The settings; raises SettingsError with every mistake, one a line."""
+    source = _named(given.file, cwd) if given.file else _find(folders, cwd)
+    mistakes: list[str] = []
+    table = _with_profile(source, given.profile, mistakes)
+    settings = Settings(
+        source.file,
+        _declared(source, table, given.values, mistakes),
+        {
+            **_required(source, table, given.profile, checks, mistakes),
+            **_from_command_line(given.require, checks, mistakes),
+        },
+        _waivers(source, table, checks, mistakes),
+    )
+    if mistakes:
+        raise SettingsError("\n".join(mistakes))
+    return _without_dropped(settings)
+
+
+def _named(file: str, cwd: Path) -> Source:
+    source = toml_source.load(cwd / file, file)
+    if source is None:
+        raise SettingsError(f"{file}: has no [tool.ascend-env] table")
+    return source
+
+
+def _find(folders: Iterable[Path], cwd: Path) -> Source:
+    """The settings of the first folder that has any; two sources in one folder are a mistake."""
+    for folder in folders:
+        here = [folder / toml_source.FILE, folder / "pyproject.toml"]
+        found = [s for path in here if path.is_file() and (s := toml_source.load(path, _shown(path, cwd)))]
+        if len(found) > 1:
+            raise SettingsError(f"{found[1].file}: [tool.ascend-env] and {found[0].file} both exist; keep one of them")
+        if found:
+            return found[0]
+    return Source()
+
+
+def _shown(path: Path, cwd: Path) -> str:
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
+
+
+def _with_profile(source: Source, name: str | None, mistakes: list[str]) -> dict[str, Any]:
+    """The table with the profile's keys laid over it; its ``require`` is merged key by key."""
+    profiles = source.table.get("profile", {})
+    if not isinstance(profiles, dict) or not all(isinstance(p, dict) for p in profiles.values()):
+        mistakes.append(f"{source.place('profile')}: profile must hold tables, as in [profile.train.require]")
+        return source.table
+    if name is None:
+        return source.table
+    if name not in profiles:
+        known = ", ".join(sorted(profiles)) or "none is defined"
+        mistakes.append(
+            f"--ascend-env-profile: no profile {name!r}{_nearest(name, profiles)}; known: {known}"
+            + (f" (in {source.file})" if source.file else "")
+        )
+        return source.table
+    over = profiles[name]
+    merged = {**source.table, **over}
+    if isinstance(source.table.get("require", {}), dict) and isinstance(over.get("require", {}), dict):
+        merged["require"] = {**source.table.get("require", {}), **over.get("require", {})}
+    return merged
+
+
+def _declared(source: Source, table: dict[str, Any], given: Mapping[str, Any], mistakes: list[str]) -> Declared:
+    types = typing.get_type_hints(Declared)
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in RESERVED:
+            continue
+        if key not in types:
+            known = ", ".join(sorted([*types, *RESERVED]))
+            hint = _nearest(key, [*types, *RESERVED])
+            mistakes.append(f"{source.place(key)}: {key} = {value!r}: no such key{hint}; known: {known}")
+        elif text := _type_mistake(value, types[key]):
+            mistakes.append(f"{source.place(key)}: {key} = {value!r}: {text}")
+        else:
+            values[key] = value
+    return msgspec.convert({**values, **given}, Declared)
+
+
+def _type_mistake(value: Any, wanted: Any) -> str:
+    """What is wrong with a value of a settings key, or ''."""
+    choices = [
+        c
+        for t in (wanted, *typing.get_args(wanted))
+        if typing.get_origin(t) is typing.Literal
+        for c in typing.get_args(t)
+    ]
+    if choices and value not in choices:
+        return f"expected one of {', '.join(map(repr, choices))}{_nearest(value, choices)}"
+    try:
+        msgspec.convert(value, wanted)
+    except msgspec.ValidationError as error:
+        return str(error).replace("`", "").replace(" - at $", " at ").replace("Expected", "expected")
+    return ""
+
+
+def _required(
+    source: Source, table: dict[str, Any], profile: str | None, checks: Mapping[str, Check], mistakes: list[str]
+) -> dict[str, Requirement]:
+    raw = table.get("require", {})
+    if not isinstance(raw, dict):
+        mistakes.append(f"{source.place('require')}: require must be a table of preconditions, found {raw!r}")
+        return {}
+    own = set(source.table.get("profile", {}).get(profile, {}).get("require", {})) if profile else set()
+    found = {}
+    for name, value in raw.items():
+        keys = ("profile", str(profile), "require", name) if name in own else ("require", name)
+        requirement = _requirement(name, value, source.place(*keys), ".".join(keys), checks, mistakes)
+        if requirement is not None:
+            found[name] = requirement
+    return found
+
+
+def _from_command_line(
+    words: Sequence[str], checks: Mapping[str, Check], mistakes: list[str]
+) -> dict[str, Requirement]:
+    found = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        value = toml_source.parse_value(text) if equals else True
+        requirement = _requirement(name.strip(), value, "--ascend-env-require", name.strip(), checks, mistakes)
+        if requirement is not None:
+            found[name.strip()] = requirement
+    return found
+
+
+def _requirement(
+    name: str, value: Any, where: str, key: str, checks: Mapping[str, Check], mistakes: list[str]
+) -> Requirement | None:
+    written = f"{key} = {value!r}" if value is not True else key
+    if name not in checks:
+        known = ", ".join(sorted(checks))
+        mistakes.append(f"{where}: {written}: no such precondition{_nearest(name, checks)}; known: {known}")
+        return None
+    if value is False:
+        return Requirement(checks[name], None, DROPPED, where)
+    args, kwargs = _arguments(value)
+    try:
+        wanted = read_arguments(checks[name], args, kwargs)
+    except ValueError as error:
+        mistakes.append(f"{where}: {written}: {error}")
+        return None
+    return Requirement(checks[name], wanted, _call(checks[name], args, kwargs), where)
+
+
+DROPPED = "not required"  # ``NAME = false``: drops what the file or the base of a profile asks for
+
+
+def _without_dropped(settings: Settings) -> Settings:
+    kept = {name: r for name, r in settings.required.items() if r.written != DROPPED}
+    return Settings(settings.file, settings.declared, kept, settings.waivers)
+
+
+def _arguments(value: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A settings value as the arguments of the marker of that name."""
+    if value is True:
+        return (), {}
+    if isinstance(value, list):
+        return tuple(value), {}
+    if isinstance(value, dict):
+        return (), value
+    return (value,), {}
+
+
+def _call(check: Check, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    words = [*map(repr, args), *(f"{k}={v!r}" for k, v in kwargs.items())]
+    return f"{check.name}({', '.join(words)})" if words else check.name
+
+
+def _waivers(
+    source: Source, table: dict[str, Any], checks: Mapping[str, Check], mistakes: list[str]
+) -> dict[str, Waiver]:
+    found = {}
+    raw = table.get("waive", [])
+    for number, entry in enumerate(raw if isinstance(raw, list) else [raw], 1):
+        try:
+            waiver = msgspec.convert(entry, Waiver)
+        except msgspec.ValidationError as error:
+            text = str(error).replace("`", "").replace(" - at $", " at ")
+            mistakes.append(f"{source.place('waive')}: waive entry {number}: {text}; allowed: {_fields(Waiver)}")
+            continue
+        if waiver.precondition not in checks:
+            hint = _nearest(waiver.precondition, checks)
+            mistakes.append(
+                f"{source.place('waive')}: waive entry {number}: no precondition {waiver.precondition!r}{hint}"
+            )
+        found[waiver.precondition] = waiver
+    return found
+
+
+def _fields(struct: type[msgspec.Struct]) -> str:
+    return ", ".join(struct.__struct_fields__)
+
+
+def _nearest(word: Any, known: Iterable[Any]) -> str:
+    close = difflib.get_close_matches(str(word), [str(k) for k in known], n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+__all__ = ["DROPPED", "Given", "Settings", "SettingsError", "Waiver", "read", "usage"]
