@@ -7,6 +7,7 @@ obtained raises ``Unknown`` with the reason, so that a comparison with it can ne
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pytest_ascendenv.declared import Declared
@@ -15,6 +16,9 @@ from pytest_ascendenv.verdict import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pytest_ascendenv.affinity.effect import Affinity
+    from pytest_ascendenv.probes.cpu import Cpu
 
 
 @dataclass
@@ -39,3 +43,17 @@ class AscendEnv:
         from pytest_ascendenv.probes.versions import installed
 
         return installed(distribution)
+
+    @cached_property
+    def cpu(self) -> Cpu:
+        """The cores: ``usable``, ``online``, ``mask``, ``cpuset``, ``quota``."""
+        from pytest_ascendenv.probes.cpu import Cpu
+
+        return Cpu(self.host)
+
+    @cached_property
+    def affinity(self) -> Affinity:
+        """What CPU_AFFINITY_CONF will do to a job that is started from here: ``binding``, ``mode``, ``effects``."""
+        from pytest_ascendenv.affinity.effect import Affinity
+
+        return Affinity(self.host, self.cpu, self.declared)
