@@ -6,17 +6,34 @@ from typing import Literal
 
 import msgspec
 
+StorageKind = Literal[
+    "local-ssd",
+    "local-hdd",
+    "ram",
+    "local-unknown",
+    "container-layer",
+    "unknown",
+    "object",
+    "remote-block",
+    "shared",
+]
+"""Where data can live, from provably on this host to provably elsewhere."""
+
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Typed once, for the settings file and for the checks.
-
-    ``data`` are the paths of the training data; ``framework`` is what the job runs on ("mindspore" or "torch_npu")
-    where the installed packages do not tell; ``torch_npu_release`` is the release of the Ascend Extension for PyTorch
-    that the job will run ("7.3.0") where it is not installed here; ``unknown`` is what "could not tell" becomes: an
-    error or a skip.
-    """
+    """Typed once, for the settings file and for the checks."""
 
     data: list[str] = []
+    """Paths of the training data."""
+
     framework: Literal["mindspore", "torch_npu"] | None = None
+    """What the job runs on, where the installed packages do not tell."""
+
     torch_npu_release: str | None = None
+    """The release of the Ascend Extension for PyTorch that the job will run ("7.3.0"), where it is not installed here."""
+
+    treat_as: dict[str, StorageKind] = {}
+    """What kind of storage a folder is, where the site knows more than the host can tell."""
+
     unknown: Literal["error", "skip"] = "error"
+    """What "could not tell" becomes."""

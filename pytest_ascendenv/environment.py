@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from pytest_ascendenv.affinity.effect import Affinity
     from pytest_ascendenv.probes.cpu import Cpu
+    from pytest_ascendenv.probes.limits import Limit
+    from pytest_ascendenv.probes.memory import SharedMemory
+    from pytest_ascendenv.probes.storage import Storage
 
 
 @dataclass
@@ -57,3 +60,22 @@ class AscendEnv:
         from pytest_ascendenv.affinity.effect import Affinity
 
         return Affinity(self.host, self.cpu, self.declared)
+
+    def storage(self, path: str) -> Storage:
+        """Where a path really lives: ``.kind``, ``.chain``, ``.filesystem``, ``.mount_point``."""
+        from pytest_ascendenv.probes.storage import resolve
+
+        return resolve(self.host, path, self.declared.treat_as)
+
+    @cached_property
+    def shared_memory(self) -> SharedMemory:
+        """/dev/shm: file system, size and free bytes."""
+        from pytest_ascendenv.probes.memory import shared_memory
+
+        return shared_memory(self.host)
+
+    def limit(self, name: str) -> Limit:
+        """A resource limit by its row in /proc/self/limits, such as "Max open files"."""
+        from pytest_ascendenv.probes.limits import limit
+
+        return limit(self.host, name)

@@ -25,6 +25,14 @@ TABLE: dict[str, Entry] = {
         "storage:LocalStorage",
         "local_storage(*paths): every path must live on a disk of this host (links, binds, overlay resolved).",
     ),
+    "shared_memory": Entry(
+        "memory:SharedMemory",
+        'shared_memory(minimum): /dev/shm must have room for MindSpore\'s worker processes, or so much free ("8 GB").',
+    ),
+    "open_files": Entry(
+        "limits:OpenFiles",
+        "open_files(minimum): the limit of open files (ulimit -n) must carry MindSpore's worker pool, or be that high.",
+    ),
     "min_workers": Entry(
         "workers:MinWorkers",
         "min_workers(n): every parallel stage of the dataset has n workers or more, and all fit the usable cores.",
