@@ -30,7 +30,7 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What the job runs on, where the installed packages do not tell."""
 
     torch_npu_release: str | None = None
-    """The release of the Ascend Extension for PyTorch that the job will run ("7.3.0"), where it is not installed here."""
+    """The release of the Ascend Extension for PyTorch that the job runs ("7.3.0"), where it is not installed here."""
 
     treat_as: dict[str, StorageKind] = {}
     """What kind of storage a folder is, where the site knows more than the host can tell."""

@@ -28,10 +28,12 @@ TABLE: dict[str, Entry] = {
     "shared_memory": Entry(
         "memory:SharedMemory",
         'shared_memory(minimum): /dev/shm must have room for MindSpore\'s worker processes, or so much free ("8 GB").',
+        marker=False,
     ),
     "open_files": Entry(
         "limits:OpenFiles",
         "open_files(minimum): the limit of open files (ulimit -n) must carry MindSpore's worker pool, or be that high.",
+        marker=False,
     ),
     "min_workers": Entry(
         "workers:MinWorkers",
@@ -62,5 +64,5 @@ def load(name: str) -> Check:
     return cast(Check, getattr(importlib.import_module(f"pytest_ascendenv.checks.{module}"), cls)())
 
 
-HOST_CHECKS: tuple[str, ...] = ("versions",)
+HOST_CHECKS: tuple[str, ...] = ("shared_memory", "open_files", "versions")
 """Run where nothing is declared: they need no expected value."""
