@@ -91,12 +91,16 @@ def _mistake(mark: pytest.Mark, check: Check) -> str:
 
 def bad(nodes: Iterable[pytest.Item | pytest.Collector], checks: Checks) -> list[str]:
     """Every mistake in the marks of these tests with the first test it stands on."""
+    nodes = list(nodes)
     found: dict[str, list[str]] = {}
     for item in nodes:
         if isinstance(item, pytest.Function):
             for text in mistakes(item, checks):
                 found.setdefault(text, []).append(item.nodeid)
-    return [f"{ids[0]}{f' (and {len(ids) - 1} more)' if ids[1:] else ''}: {text}" for text, ids in found.items()]
+    told = [f"{ids[0]}{f' (and {len(ids) - 1} more)' if ids[1:] else ''}: {text}" for text, ids in found.items()]
+    if told:  # a collector that fails is not descended into, so its classes tell theirs here
+        told += [text for node in nodes if isinstance(node, pytest.Class) for text in bad(node.collect(), checks)]
+    return told
 
 
 def lines(checks: Checks) -> Iterator[str]:

@@ -41,7 +41,8 @@ def test_idle_output_is_the_same_as_without_the_plugin(pytester: pytest.Pytester
     without = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-v", "-p", "no:ascendenv")
 
     def body(result: pytest.RunResult) -> list[str]:
-        return [line.partition(" in 0")[0] for line in result.outlines if not line.startswith("plugins:")]
+        lines = [line for line in result.outlines if not line.startswith(("plugins:", "metadata:"))]
+        return [line.partition(" in 0")[0] for line in lines]
 
     assert body(with_it) == body(without)
     assert with_it.ret == without.ret == 1
