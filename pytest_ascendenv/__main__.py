@@ -6,7 +6,12 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "affinity": (
+        "pytest_ascendenv.affinity.command",
+        "what a value of CPU_AFFINITY_CONF does: the cores of each thread",
+    ),
+}
 """Command -> (module with ``main(argv) -> exit code``, what it does)."""
 
 

@@ -11,6 +11,7 @@ from pytest_ascendenv.affinity.releases import Rules, rules
 from pytest_ascendenv.probes import cpulist
 
 Cores = str | Iterable[int]
+LARGEST = 8192  # cores of the largest kernel configuration (CONFIG_NR_CPUS)
 
 
 def simulate(
@@ -34,9 +35,9 @@ def simulate(
     Raises ValueError for arguments that describe no machine or an unknown release; never for any ``conf``.
     """
     follow = rules(release)
-    online = tuple(range(cpus)) if isinstance(cpus, int) else _cores(cpus)
-    if not online or devices < 1:
-        raise ValueError(f"a machine has at least one core and one NPU; found {len(online)} cores, {devices} NPUs")
+    online = tuple(range(min(cpus, LARGEST + 1))) if isinstance(cpus, int) else _cores(cpus)
+    if not 1 <= len(online) <= LARGEST or not 1 <= devices <= LARGEST:
+        raise ValueError(f"a machine has 1 to {LARGEST} cores and NPUs; found {len(online)} cores, {devices} NPUs")
     granted = frozenset(online) & frozenset(_cores(cpuset) if cpuset is not None else online)
     start = granted & frozenset(_cores(mask)) if mask is not None else granted
     if not start:
@@ -69,7 +70,9 @@ class _Simulation:
             mode = effect(conf.mode, self.rules)
             blocks = self._blocks(conf) if mode != "off" else []
         except (grammar.Overflow, local.Aborts) as error:
-            return self._binding(release, "off", grammar.Conf(), str(error), crashes=True)
+            # Until 7.0 the mask is looked at before the string, which is then never read.
+            unread = threads.conflict(self.rules, [], self.mask, self.cpus)
+            return self._binding(release, "off", grammar.Conf(), unread or str(error), crashes=not unread)
         if mode == "off":
             return self._binding(release, mode, conf, self._why_off(conf))
         skipped = "" if conf.force else threads.conflict(self.rules, blocks, self.mask, self.cpus)

@@ -20,7 +20,7 @@ def _span(part: str) -> range:
         raise ValueError(f"{part!r} is neither a core nor a range of cores such as 0-3")
     low, high = int(first), int(last or first)
     if high < low:
-        raise ValueError(f"{part!r} is a reversed range")
+        raise ValueError(f"{part!r} is a reversed range of cores")
     if high > 65535:
         raise ValueError(f"{part!r} is beyond any machine")
     return range(low, high + 1)

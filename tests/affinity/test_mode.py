@@ -13,7 +13,7 @@ from pytest_ascendenv.declared import Declared
 from pytest_ascendenv.environment import AscendEnv
 from pytest_ascendenv.probes.host import Host
 from pytest_ascendenv.probes.versions import installed
-from pytest_ascendenv.verdict import Finding, Verdict
+from pytest_ascendenv.verdict import Finding, Unknown, Verdict
 
 CHECK = AffinityMode()
 CONF = "CPU_AFFINITY_CONF"
@@ -149,3 +149,23 @@ def test_modes_are_words_or_numbers(given: object, read: str) -> None:
 def test_other_modes_are_refused_with_what_is_allowed(given: object) -> None:
     with pytest.raises(ValueError, match='"off", "coarse" or "fine"'):
         CHECK.parse(given)
+
+
+def test_the_fixture_gives_the_simulated_cores(tmp_path: Path) -> None:
+    host = make_host(tmp_path, npus=8, environ={CONF: "2", "ASCEND_RT_VISIBLE_DEVICES": "4,5"})
+    affinity = AscendEnv(host, Declared(torch_npu_release="7.3.0")).affinity
+    assert affinity.mode == "fine"
+    assert affinity.devices.value == (4, 5)
+    assert [device.main for device in affinity.binding.devices] == [(0,), (96,)]
+
+
+def test_cores_of_unseen_npus_are_unknown(tmp_path: Path) -> None:
+    affinity = AscendEnv(make_host(tmp_path, environ={CONF: "2"}), Declared(torch_npu_release="7.3.0")).affinity
+    with pytest.raises(Unknown, match="davinci"):
+        affinity.binding  # noqa: B018
+
+
+def test_a_release_that_is_not_known_is_unknown_where_it_matters(tmp_path: Path) -> None:
+    affinity = AscendEnv(make_host(tmp_path, npus=8, environ={CONF: "1,2"})).affinity
+    with pytest.raises(Unknown, match=r"26\.1: coarse"):
+        affinity.mode  # noqa: B018
