@@ -1,0 +1,142 @@
+"""``measure``: the throughput of a source, by a reading loop in a child under limits."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pytest_ascendenv.pipeline import child, decision, inprocess, processes, result, sources
+from pytest_ascendenv.pipeline.child import Limits, Send, Tick
+from pytest_ascendenv.pipeline.counting import Count, Counter, counter
+from pytest_ascendenv.pipeline.decision import Rule, Window
+from pytest_ascendenv.pipeline.failures import NothingMeasured
+from pytest_ascendenv.pipeline.loop import Enough, Meter, Trace
+from pytest_ascendenv.pipeline.result import Throughput
+from pytest_ascendenv.pipeline.sources import Source
+
+WARMUP = 0.3  # seconds after the first batch; the bias of a 2 s measurement was 2% and less from .25 s on
+MAX_TIME = 8.0  # seconds to a verdict
+STRETCHED = 60.0  # seconds, for a pipeline of seconds a batch to reach MIN_WINDOWS
+PLAIN_TIME = 3.0  # seconds at most where no floor is given
+PRECISE = 0.05  # relative half of the interval of this run at which a measurement without a floor ends
+
+
+def measure(
+    source: Any,
+    *,
+    batch_size: int | None = None,
+    count: Count | None = None,
+    duration: float | None = None,
+    warmup: float | None = None,
+    floor: float | None = None,
+    max_variation: float | None = None,
+    run_variation: float = decision.RUN_VARIATION,
+    max_time: float = MAX_TIME,
+    first_limit: float = child.FIRST,
+    stall_limit: float = child.STALL,
+    isolate: bool = True,
+    others: int = 0,
+    watch: Callable[[int, int], None] = lambda batches, samples: None,
+) -> Throughput:
+    """The throughput of a ``mindspore.dataset``, a loader, an iterable or a generator, read by an own iterator.
+
+    With ``floor`` (samples/s) it ends as soon as the verdict is clear, at most ``max_time`` seconds after the warm-up;
+    with ``duration`` (seconds after the warm-up) exactly then; with neither when the rate is known well enough.
+    ``batch_size`` and ``count`` (item -> samples) overrule what the source says of itself. ``isolate=False`` reads in
+    this process, for a source whose threads already run here.
+
+    Raises TypeError or ValueError for wrong arguments; NothingMeasured, Stalled, PipelineError or NotMeasured where
+    there is no rate to give.
+    """
+    _positive("duration", duration)
+    _positive("floor", floor)
+    warmup = WARMUP if warmup is None else _seconds(warmup)
+    rule = Rule(floor, max_variation, run_variation)
+    job = _Job(sources.source_of(source), counter(source, batch_size, count), enough(rule, duration, max_time), warmup)
+    limits = Limits(first_limit, stall_limit, floor)
+    trace, cpu, method = _read(job, limits, isolate and not sources.started_here(source), watch)
+    if not trace.all_samples:
+        raise NothingMeasured(_nothing(job.source, trace))
+    return result.of_trace(trace, rule, cpu, method=method, counted=job.counter.how, others=others)
+
+
+def _positive(name: str, value: float | None) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} is {value!r}; a number is wanted")
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"{name} is {value!r}; a positive finite number is wanted")
+
+
+def _seconds(warmup: float) -> float:
+    if isinstance(warmup, bool) or not isinstance(warmup, (int, float)) or not 0 <= warmup < math.inf:
+        raise ValueError(f"warmup is {warmup!r}; 0 or more seconds are wanted")
+    return float(warmup)
+
+
+@dataclass(frozen=True)
+class _Job:
+    source: Source
+    counter: Counter
+    enough: Enough
+    warmup: float
+
+    def __call__(self, tick: Tick, send: Send) -> None:
+        begun = processes.threads(os.getpid())
+        warmed = [begun]
+        meter = Meter(
+            self.source,
+            self.counter.rows,
+            self.enough,
+            self.warmup,
+            tick,
+            lambda: warmed.append(processes.threads(os.getpid())),
+        )
+        trace = meter.run()
+        spent = processes.spent(begun if trace.short else warmed[-1], processes.threads(os.getpid()))
+        send((trace, sum(thread.run for thread in spent.values()) / 1e9 if spent else None))
+        if not self.source.slow_to_close:  # worker processes take a second: their end is left to the parent
+            sources.close(meter.iterator)
+
+
+def _read(job: _Job, limits: Limits, isolate: bool, watch: Callable[[int, int], None]) -> tuple[Trace, Any, str]:
+    if isolate and child.possible():
+        try:
+            return (*child.run(job, limits, watch), "forked child")
+        except OSError as error:  # no process to be had
+            why = error.strerror or str(error)
+            trace, cpu = inprocess.run(job, limits, watch)
+            return replace(trace, note=trace.note or f"read in this process: fork failed ({why})"), cpu, "in process"
+    return (*inprocess.run(job, limits, watch), "in process")
+
+
+def _nothing(source: Source, trace: Trace) -> str:
+    if trace.batches:
+        return f"{trace.batches} items held no sample at all"
+    if source.kind == "mindspore.dataset":
+        return "the dataset gave no batch: no rows, or fewer than one batch with drop_remainder=True"
+    return f"the {source.kind} gave no item" + ("; it was read before" if source.kind == "iterator" else "")
+
+
+def enough(rule: Rule, duration: float | None, max_time: float) -> Enough:
+    """When to stop: see ``measure``."""
+    if duration is not None:
+        return lambda windows, elapsed: elapsed >= duration
+    if rule.floor is None and rule.max_variation is None:
+        return lambda windows, elapsed: _precise(windows) or _late(windows, elapsed, PLAIN_TIME)
+    return lambda windows, elapsed: decision.decide(windows, rule) != "unclear" or _late(windows, elapsed, max_time)
+
+
+def _late(windows: Sequence[Window], elapsed: float, limit: float) -> bool:
+    return elapsed >= limit and (len(windows) >= decision.MIN_WINDOWS or elapsed >= STRETCHED)
+
+
+def _precise(windows: Sequence[Window]) -> bool:
+    if len(windows) < 2 * decision.MIN_WINDOWS:
+        return False
+    low, high = decision.interval(windows, run_variation=0.0)
+    return high - low <= 2 * PRECISE * decision.rate(windows)

@@ -1,0 +1,124 @@
+"""``Throughput``: one measurement, comparable with plain numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_ascendenv.pipeline import decision
+from pytest_ascendenv.pipeline.decision import Answer, Rule, Window
+from pytest_ascendenv.pipeline.loop import Trace
+
+NO_RULE = Rule()
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """The rate of a pipeline and what is known of it. Compares with numbers by ``rate``: ``result >= 100``.
+
+    ``rate`` and the rates beside it are in samples/s: ``interval`` is the 99% one, ``median``, ``p5`` and ``slowest``
+    are of the ``windows`` ((samples, seconds), at least 0.1 s each). ``variation`` is their coefficient of variation.
+    ``samples`` in ``seconds`` is what ``rate`` comes from, the warm-up left out; ``first_batch`` is in seconds from the
+    opening. ``cpu_ms_per_sample`` is the CPU time of the pipeline's own threads and workers, None where the kernel does
+    not tell. ``answer`` is the verdict against ``rule`` by the interval; ``short``: the data ended in the warm-up;
+    ``others`` is the number of test workers that ran beside it.
+    """
+
+    rate: float
+    samples: int
+    seconds: float
+    interval: tuple[float, float]
+    median: float
+    p5: float
+    slowest: float
+    variation: float
+    first_batch: float
+    cpu_ms_per_sample: float | None
+    method: str
+    windows: tuple[Window, ...] = field(repr=False)
+    batches: int = 0
+    counted: str = ""
+    answer: Answer = "unclear"
+    rule: Rule = NO_RULE
+    short: bool = False
+    others: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.rate:.1f} samples/s ({self.samples} samples in {self.seconds:.2f} s)"
+
+    def __float__(self) -> float:
+        return self.rate
+
+    def _compare(self, other: object, test: Callable[[float, float], bool]) -> bool:
+        if isinstance(other, Throughput):
+            return test(self.rate, other.rate)
+        if isinstance(other, (int, float)):
+            return test(self.rate, float(other))
+        raise TypeError(f"a throughput compares with numbers, not with {type(other).__name__}")
+
+    def __lt__(self, other: object) -> bool:
+        return self._compare(other, lambda a, b: a < b)
+
+    def __le__(self, other: object) -> bool:
+        return self._compare(other, lambda a, b: a <= b)
+
+    def __gt__(self, other: object) -> bool:
+        return self._compare(other, lambda a, b: a > b)
+
+    def __ge__(self, other: object) -> bool:
+        return self._compare(other, lambda a, b: a >= b)
+
+    def figures(self) -> dict[str, float | int | str | None]:
+        """Plain values for a report or for JUnit properties; an open end of the interval is None."""
+        low, high = self.interval
+        return {
+            "samples_per_s": self.rate,
+            "low": low,
+            "high": high if math.isfinite(high) else None,
+            "median": self.median,
+            "p5": self.p5,
+            "slowest": self.slowest,
+            "variation": self.variation,
+            "first_batch_s": self.first_batch,
+            "samples": self.samples,
+            "seconds": self.seconds,
+            "windows": len(self.windows),
+            "cpu_ms_per_sample": self.cpu_ms_per_sample,
+            "answer": self.answer,
+            "method": self.method,
+        }
+
+
+def of_trace(trace: Trace, rule: Rule, cpu_seconds: float | None, **known: Any) -> Throughput:
+    """The figures of a trace with at least one sample."""
+    windows = trace.windows
+    notes = [trace.note] if trace.note else []
+    if not windows or not sum(n for n, _ in windows):  # a single batch: nothing but the start-up to divide by
+        windows = ((trace.first_samples, trace.first_batch),)
+        notes.append("only one batch was seen, so its time includes the start-up of the pipeline")
+    elif trace.short:
+        notes.append("the data ended within the warm-up, which is therefore part of the figures")
+    rates = decision.rates(windows)
+    samples = sum(n for n, _ in windows)
+    return Throughput(
+        rate=decision.rate(windows),
+        samples=samples,
+        seconds=float(sum(d for _, d in windows)),
+        interval=decision.interval(windows, rule.run_variation),
+        median=decision.percentile(rates, 0.5),
+        p5=decision.percentile(rates, 0.05),
+        slowest=min(rates),
+        variation=decision.variation(windows),
+        first_batch=trace.first_batch,
+        cpu_ms_per_sample=None if cpu_seconds is None else 1e3 * cpu_seconds / samples,
+        windows=windows,
+        batches=trace.batches,
+        answer=decision.decide(windows, rule),
+        rule=rule,
+        short=trace.short,
+        notes=tuple(notes),
+        **known,
+    )
