@@ -5,13 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["AscendEnv", "Check", "Fact", "Finding", "Unknown", "Verdict"]
+__all__ = ["AscendEnv", "Check", "Fact", "Finding", "Throughput", "Unknown", "Verdict"]
 
 _HOMES = {
     "AscendEnv": "environment",
     "Check": "verdict",
     "Fact": "verdict",
     "Finding": "verdict",
+    "Throughput": "pipeline",
     "Unknown": "verdict",
     "Verdict": "verdict",
 }

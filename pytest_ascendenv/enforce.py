@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterable
+from typing import NoReturn
 
 import pytest
 
@@ -12,7 +13,7 @@ from pytest_ascendenv.environment import AscendEnv
 from pytest_ascendenv.report import properties, text
 from pytest_ascendenv.requirements import Requirement
 from pytest_ascendenv.session import Session
-from pytest_ascendenv.verdict import Finding, Verdict
+from pytest_ascendenv.verdict import Finding, Unknown, Verdict
 
 REQUIRED = pytest.StashKey[list[Requirement]]()
 UNMET = pytest.StashKey[list[Finding]]()
@@ -38,11 +39,11 @@ class EnforcePlugin:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         self._fail(item.stash.get(UNMET, []))
         after = [requirement for requirement in item.stash.get(REQUIRED, []) if requirement.check.when == "after"]
-        if not after:
-            return (yield)
-        with _observing() as seen:
+        with _observing() if after else contextlib.nullcontext() as seen:
             try:
                 result = yield
+            except Unknown as reason:
+                self._untold(item, f"could not tell: {reason}", skip=not _broken(item, reason))
             except Exception:
                 self._tell(item, after, seen)
                 raise
@@ -72,11 +73,14 @@ class EnforcePlugin:
         unmet = [finding for finding in findings if finding.verdict is Verdict.FAIL]
         untold = [finding for finding in findings if finding.verdict is Verdict.UNKNOWN]
         if untold and not unmet:
-            if self.run.settings.declared.unknown == "skip":
-                pytest.skip("; ".join(map(text.headline, untold)))
-            item.stash[UNTOLD] = True
-            pytest.fail(text.several(untold), pytrace=False)
+            self._untold(item, text.several(untold))
         return unmet + untold
+
+    def _untold(self, item: pytest.Item, words: str, skip: bool = True) -> NoReturn:
+        if skip and self.run.settings.declared.unknown == "skip":
+            pytest.skip(words.splitlines()[0])
+        item.stash[UNTOLD] = True
+        pytest.fail(words, pytrace=False)
 
     def _fail(self, unmet: list[Finding]) -> None:
         waivers = [waiver for finding in unmet if (waiver := self.run.waiver(finding))]
@@ -91,6 +95,17 @@ class EnforcePlugin:
         unmet = [f for f in (requirement.judge(env) for requirement in required) if f.verdict is not Verdict.PASS]
         if unmet:
             item.add_report_section("call", "ascend-env", text.several(unmet))
+
+
+def _broken(item: pytest.Item, reason: Unknown) -> bool:
+    """Whether the test's own pipeline is at fault, which no setting skips; what it was doing goes into the report."""
+    from pytest_ascendenv.pipeline import NotMeasured, PipelineError, Stalled
+
+    if isinstance(reason, PipelineError):
+        item.add_report_section("call", "pipeline", reason.raised.traceback)
+    if isinstance(reason, Stalled):
+        item.add_report_section("call", "pipeline", reason.stacks)
+    return isinstance(reason, NotMeasured)
 
 
 def _observing() -> contextlib.AbstractContextManager[object]:
