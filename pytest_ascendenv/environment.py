@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ascendenv.declared import Declared
 from pytest_ascendenv.probes.host import Host
-from pytest_ascendenv.verdict import Fact
+from pytest_ascendenv.verdict import Fact, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,3 +79,8 @@ class AscendEnv:
         from pytest_ascendenv.probes.limits import limit
 
         return limit(self.host, name)
+
+    @property
+    def program(self) -> Any:
+        """The declared program up to its first training call; raises Unknown where none is declared."""
+        raise Unknown('no test was watched, and no program is declared: set program = "train.py …"')

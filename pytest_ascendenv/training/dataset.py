@@ -1,0 +1,251 @@
+"""The tree of a ``mindspore.dataset`` pipeline as frozen records, read without running it.
+
+What the workers of an operation really do was measured on MindSpore 2.7, 2.9 and 2.10: a generator function runs in one
+thread whatever ``num_parallel_workers`` says; Python functions run in threads that share the interpreter's lock, or in
+processes with ``python_multiprocessing``; C++ operations always run in threads.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pytest_ascendenv.training import site
+from pytest_ascendenv.verdict import Unknown
+
+ONE_THREAD = "a generator function runs in one thread, num_parallel_workers has no effect"
+_PARALLEL = {"MapDataset", "BatchDataset", "PaddedBatchDataset", "FilterDataset", "DataLoader"}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a pipeline.
+
+    ``workers`` are those that act, ``asked`` what the program gave (None where it left the default); ``python`` says
+    whether Python code of the user's runs per row (None: unknown before the build); ``functions`` name the Python and
+    C++ operations and ``where`` the places of the Python ones; ``parallel`` is False where workers mean nothing
+    (repeat, shuffle, zip …); ``idle`` is the reason why the workers asked for cannot act.
+    """
+
+    kind: str
+    workers: int
+    workers_source: Literal["own", "default"]
+    python: bool | None = None
+    functions: tuple[str, ...] = ()
+    multiprocessing: bool = False
+    paths: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    asked: int | None = None
+    parallel: bool = True
+    idle: str = ""
+    source: str = ""
+    batch_size: int | None = None
+    prefetch: int | None = None
+    rows: int | None = None
+
+    @property
+    def title(self) -> str:
+        """``MapDataset (Rescale, HWC2CHW)``."""
+        return f"{self.kind} ({', '.join(self.functions)})" if self.functions else self.kind
+
+    @property
+    def processes(self) -> int:
+        """Worker processes this operation starts; its helper that cleans up is not counted."""
+        if not (self.multiprocessing and self.python) or self.idle:
+            return 0
+        return self.workers if self.source == "" or self.workers > 1 else 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """What the commands print as JSON."""
+        return {
+            "kind": self.kind,
+            "workers": self.workers,
+            "workers_source": self.workers_source,
+            "python": self.python,
+            "functions": list(self.functions),
+            "multiprocessing": self.multiprocessing,
+            "paths": list(self.paths),
+        }
+
+
+def walk(dataset: Any) -> tuple[Operation, ...]:
+    """The operations from the sources to the last one.
+
+    Raises Unknown for an object that is no MindSpore dataset.
+    """
+    if not is_dataset(dataset):
+        raise Unknown(f"a {type(dataset).__name__} is no mindspore.dataset pipeline")
+    if type(dataset).__name__ == "DataLoader":
+        return (_data_loader(dataset),)
+    return tuple(_operation(node) for node in _from_source(dataset))
+
+
+def is_dataset(found: Any) -> bool:
+    """Whether this is a pipeline of the MindSpore that is loaded."""
+    engine = sys.modules.get("mindspore.dataset")
+    loader = sys.modules.get("mindspore.dataset.dataloader")
+    kinds = tuple(
+        kind for kind in (getattr(engine, "Dataset", None), getattr(loader, "DataLoader", None)) if kind is not None
+    )
+    return isinstance(found, kinds)
+
+
+def _from_source(node: Any) -> Iterator[Any]:
+    for child in node.children:
+        yield from _from_source(child)
+    yield node
+
+
+def _operation(node: Any) -> Operation:
+    kind = type(node).__name__
+    steps = tuple(_steps(_operations_of(node)))
+    python = _runs_python(node, steps)
+    asked = node.num_parallel_workers
+    generator = _is_generator(node)
+    one_thread = generator and not hasattr(node.source, "__getitem__")
+    own = asked is not None and not (generator and asked == 1)  # GeneratorDataset puts its default there, 1
+    return Operation(
+        kind=kind,
+        workers=1 if one_thread else _in_effect(asked),
+        workers_source="own" if own else "default",
+        python=python,
+        functions=tuple(step.name for step in steps) or _names_of_source(node),
+        multiprocessing=bool(getattr(node, "python_multiprocessing", False)) and bool(python),
+        paths=tuple(_paths(node)),
+        where=tuple(step.where for step in steps if step.where),
+        asked=asked,
+        parallel=not node.children or kind in _PARALLEL,
+        idle=ONE_THREAD if one_thread else "",
+        source="" if node.children else _source_kind(node),
+        batch_size=_integer(getattr(node, "batch_size", None)),
+        prefetch=_prefetch(),
+    )
+
+
+def _data_loader(loader: Any) -> Operation:
+    """``mindspore.dataset.dataloader.DataLoader`` (2.9 and later): 0 workers load in the main process."""
+    source = getattr(loader, "dataset", None)
+    return Operation(
+        kind="DataLoader",
+        workers=loader.num_workers,
+        workers_source="own" if loader.num_workers else "default",
+        python=True,
+        functions=(type(source).__name__,),
+        multiprocessing=loader.num_workers > 0,
+        paths=tuple(_paths_of_object(source)),
+        asked=loader.num_workers or None,
+        idle="" if loader.num_workers else "num_workers=0 loads in the main process",
+        source="random access" if hasattr(source, "__getitem__") else "iterable",
+        batch_size=_integer(getattr(loader, "batch_size", None)),
+        prefetch=_integer(getattr(loader, "prefetch_factor", None)),
+    )
+
+
+@dataclass(frozen=True)
+class _Step:
+    name: str
+    python: bool | None
+    where: str = ""
+
+
+def _operations_of(node: Any) -> Iterable[Any]:
+    if getattr(node, "per_batch_map", None) is not None:
+        return [node.per_batch_map]
+    if type(node).__name__ == "FilterDataset":
+        return [node.predicate]
+    operations = getattr(node, "operations", None) or []
+    return operations if isinstance(operations, list | tuple) else [operations]
+
+
+def _steps(operations: Iterable[Any]) -> Iterator[_Step]:
+    previous: bool | None = False
+    for operation in operations:
+        if type(operation).__name__ == "Compose":
+            yield from _steps(operation.transforms)
+            continue
+        step = _step(operation, previous)
+        previous = step.python
+        yield step
+
+
+def _step(operation: Any, previous: bool | None) -> _Step:
+    """C++ or Python: ``implementation`` says so, except for wrapped functions, and None follows the step before."""
+    if type(operation).__name__ == "FuncWrapper":
+        operation = operation.transform
+    implementation = getattr(operation, "implementation", "absent")
+    if implementation == "absent":
+        called = operation if hasattr(operation, "__code__") else type(operation).__call__
+        return _Step(_name(operation), True, site.of_function(called))
+    if implementation is None:
+        return _Step(_name(operation), previous)
+    return _Step(_name(operation), getattr(implementation, "name", "") == "PY")
+
+
+def _name(operation: Any) -> str:
+    inner = getattr(operation, "func", operation)  # functools.partial
+    return str(getattr(inner, "__qualname__", None) or type(inner).__name__).replace("<locals>.", "")
+
+
+def _runs_python(node: Any, steps: tuple[_Step, ...]) -> bool | None:
+    if _is_generator(node):
+        return type(node).__name__ != "NumpySlicesDataset"
+    if any(step.python for step in steps):
+        return True
+    return None if any(step.python is None for step in steps) else False
+
+
+def _is_generator(node: Any) -> bool:
+    return isinstance(node, sys.modules["mindspore.dataset"].GeneratorDataset)
+
+
+def _names_of_source(node: Any) -> tuple[str, ...]:
+    return (_name(node.source),) if type(node).__name__ == "GeneratorDataset" else ()
+
+
+def _source_kind(node: Any) -> str:
+    if type(node).__name__ == "NumpySlicesDataset":
+        return "arrays in memory"
+    if _is_generator(node):
+        return "random access" if hasattr(node.source, "__getitem__") else "generator function"
+    return {
+        "MindDataset": "MindRecord",
+        "TFRecordDataset": "TFRecord",
+        "ImageFolderDataset": "image folder",
+    }.get(type(node).__name__, "files" if any(_paths(node)) else "")
+
+
+def _paths(node: Any) -> Iterator[str]:
+    if node.children:
+        return
+    for name in ("dataset_dir", "dataset_files", "annotation_file"):
+        found = getattr(node, name, None)
+        for path in found if isinstance(found, list | tuple) else [found]:
+            if isinstance(path, str | os.PathLike) and os.fspath(path):
+                yield os.fspath(path)
+    if _is_generator(node):
+        yield from _paths_of_object(node.source)
+
+
+def _paths_of_object(source: Any) -> Iterator[str]:
+    """Absolute or relative names held by a source object that exist as files or directories."""
+    seen: set[str] = set()
+    for value in list(getattr(source, "__dict__", {}).values()):
+        text = str(value) if isinstance(value, str | os.PathLike) else ""
+        if os.sep in text and len(text) < 4096 and text not in seen and os.path.exists(text):
+            seen.add(text)
+            yield text
+
+
+def _in_effect(asked: int | None) -> int:
+    return int(asked) if asked is not None else int(sys.modules["mindspore.dataset"].config.get_num_parallel_workers())
+
+
+def _prefetch() -> int:
+    return int(sys.modules["mindspore.dataset"].config.get_prefetch_size())
+
+
+def _integer(found: Any) -> int | None:
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None

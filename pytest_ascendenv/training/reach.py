@@ -1,0 +1,177 @@
+"""What a step function works on: the networks, optimisers and gradients it refers to, without calling it.
+
+A hand-written loop has no ``Model`` to ask. Its step is a function over closures and globals, or a method over the
+attributes of its object; the names its code uses lead to the cells.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+_DEPTH = 4  # calls of the user's own functions that are followed
+
+
+@dataclass
+class Reach:
+    """Everything found, each object once."""
+
+    networks: list[Any] = field(default_factory=list)
+    optimizers: list[Any] = field(default_factory=list)
+    scalers: list[Any] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    jitted: list[Any] = field(default_factory=list)
+    gradient: bool = False
+    _seen: set[int] = field(default_factory=set)
+
+    @property
+    def whole_step(self) -> bool:
+        """Whether gradient and update both lie in what was looked at."""
+        return self.gradient and bool(self.optimizers)
+
+
+def of(*roots: Any) -> Reach:
+    reach = Reach()
+    for root in roots:
+        _look(root, reach, _DEPTH)
+    return reach
+
+
+def _look(found: Any, reach: Reach, depth: int) -> None:
+    if id(found) in reach._seen or depth < 0:
+        return
+    reach._seen.add(id(found))
+    for kind, look in _KINDS:
+        if kind(found):
+            look(found, reach, depth)
+            return
+
+
+def _cell(cell: Any, reach: Reach, depth: int) -> None:
+    nn = sys.modules["mindspore.nn"]
+    inner = [part for _, part in cell.cells_and_names() if part is cell or id(part) not in reach._seen]
+    reach._seen.update(id(part) for part in inner)
+    if isinstance(cell, nn.Optimizer):
+        reach.optimizers.append(cell)
+        return
+    if cell.parameters_dict():
+        reach.networks.append(cell)
+    reach.optimizers += [part for part in inner if isinstance(part, nn.Optimizer)]
+    reach.jitted += [
+        type(part).construct for part in inner if getattr(type(part).construct, "__wrapped_by_jit__", False)
+    ]
+    reach.gradient |= isinstance(cell, nn.TrainOneStepCell) or any(
+        _is_gradient(value) for part in inner for value in vars(part).values()
+    )
+
+
+def _gradient(found: Any, reach: Reach, depth: int) -> None:
+    reach.gradient = True
+    _through(found, reach, depth)
+
+
+def _through(found: Any, reach: Reach, depth: int) -> None:
+    """MindSpore's own wrappers around a user's function: what ``value_and_grad`` and ``grad`` return."""
+    if isinstance(found, types.FunctionType) and found not in _makers():
+        for value in _closure(found):
+            _look(value, reach, depth)
+
+
+def _method(method: types.MethodType, reach: Reach, depth: int) -> None:
+    owner = method.__self__
+    if _is_cell(owner):
+        _look(owner, reach, depth)
+    function = cast(types.FunctionType, method.__func__)
+    _look_at_code(function, reach, depth)
+    for name in _names(function):
+        value = getattr(owner, "__dict__", {}).get(name, getattr(type(owner), name, None))
+        _look(types.MethodType(value, owner) if isinstance(value, types.FunctionType) else value, reach, depth - 1)
+
+
+def _function(function: types.FunctionType, reach: Reach, depth: int) -> None:
+    mark = getattr(function, "_amp_level", "")
+    if mark and mark not in reach.marks:
+        reach.marks.append(mark)
+    if getattr(function, "__wrapped_by_jit__", False):
+        reach.jitted.append(function)
+    _look_at_code(function, reach, depth)
+
+
+def _look_at_code(function: types.FunctionType, reach: Reach, depth: int) -> None:
+    if (function.__module__ or "").partition(".")[0] in _LIBRARIES:
+        return
+    for value in _closure(function):
+        _look(value, reach, depth - 1)
+    for name in _names(function):
+        _look(function.__globals__.get(name), reach, depth - 1)
+
+
+def _scaler(scaler: Any, reach: Reach, depth: int) -> None:
+    reach.scalers.append(scaler)
+
+
+def _several(found: Any, reach: Reach, depth: int) -> None:
+    for value in found[:32]:
+        _look(value, reach, depth - 1)
+
+
+def _is_cell(found: Any) -> bool:
+    return isinstance(found, sys.modules["mindspore.nn"].Cell)
+
+
+def _is_gradient(found: Any) -> bool:
+    """A gradient function of MindSpore: ``GradOperation``, or what ``value_and_grad`` and ``grad`` return."""
+    if isinstance(found, types.FunctionType):
+        return found.__name__ == "after_grad" or found in _makers()
+    return type(found).__name__ in ("GradOperation", "_Grad", "ForwardValueAndGrad")
+
+
+def _is_auxiliary(found: Any) -> bool:
+    return isinstance(found, types.FunctionType) and found.__name__ == "aux_fn" and _is_mindspores(found)
+
+
+def _is_mindspores(function: types.FunctionType) -> bool:
+    return (function.__module__ or "").startswith("mindspore.")
+
+
+def _makers() -> tuple[Any, ...]:
+    mindspore = sys.modules["mindspore"]
+    return (mindspore.value_and_grad, mindspore.grad)
+
+
+def _is_scaler(found: Any) -> bool:
+    return isinstance(found, sys.modules["mindspore.amp"].LossScaler)
+
+
+_LIBRARIES = {"mindspore", "numpy", *sys.stdlib_module_names}
+_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Reach, int], None]], ...] = (
+    (_is_gradient, _gradient),
+    (_is_auxiliary, _through),
+    (_is_cell, _cell),
+    (_is_scaler, _scaler),
+    (lambda found: isinstance(found, types.MethodType), _method),
+    (lambda found: isinstance(found, types.FunctionType), _function),
+    (lambda found: isinstance(found, list | tuple), _several),
+)
+
+
+def _closure(function: types.FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+
+
+def _names(function: types.FunctionType) -> set[str]:
+    """The names its code and the functions inside it use."""
+    names: set[str] = set()
+    pending = [function.__code__]
+    while pending:
+        code = pending.pop()
+        names.update(code.co_names)
+        pending += [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return names

@@ -1,0 +1,166 @@
+"""Facts of a training call, read from MindSpore's own objects at the moment of the call.
+
+MindSpore has no public reader for what a ``Model`` was built with, so its attributes are read; a version without them
+gives "unknown" with the attribute's name, never a guess.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_ascendenv.training.amp import Precision
+from pytest_ascendenv.training.dataset import Operation
+from pytest_ascendenv.training.reach import Reach
+from pytest_ascendenv.training.record import GRAPH, PYNATIVE
+from pytest_ascendenv.verdict import Fact
+
+Facts = dict[str, Fact]
+
+
+def context(sites: Mapping[str, str], site: str) -> Facts:
+    """Mode, device and compilation; ``sites`` tells where each key was set, as far as that was seen."""
+    facts = [_mode(sites, site), _device(sites, site), _jit_level(sites), _graph_kernel(sites)]
+    if os.environ.get("MS_JIT") == "0":
+        facts.append(Fact("ms_jit", "0", "environment variable MS_JIT"))
+    return {fact.name: fact for fact in facts}
+
+
+def mode() -> str:
+    """The mode of the context, whatever MS_JIT says."""
+    mindspore = sys.modules["mindspore"]
+    return GRAPH if mindspore.get_context("mode") == mindspore.GRAPH_MODE else PYNATIVE
+
+
+def device() -> str:
+    return str(sys.modules["mindspore"].get_context("device_target"))
+
+
+def _mode(sites: Mapping[str, str], site: str) -> Fact:
+    if mode() == PYNATIVE and "mode" not in sites:
+        return Fact("execution_mode", PYNATIVE, f'get_context("mode") at {site}')
+    return Fact("execution_mode", mode(), sites.get("mode", f'get_context("mode") at {site}'))
+
+
+def _device(sites: Mapping[str, str], site: str) -> Fact:
+    if "device_target" in sites:
+        return Fact("device_target", device(), sites["device_target"])
+    return Fact.unset("device_target", device(), f'get_context("device_target") at {site}')
+
+
+def _jit_level(sites: Mapping[str, str]) -> Fact:
+    level = sys.modules["mindspore"].get_context("jit_level")
+    if not level:
+        return Fact.unset("jit_level", None, 'get_context("jit_level")', "MindSpore chooses by device")
+    return Fact("jit_level", level, sites.get("jit_level", sites.get("jit_config", 'get_context("jit_level")')))
+
+
+def _graph_kernel(sites: Mapping[str, str]) -> Fact:
+    value = bool(sys.modules["mindspore"].get_context("enable_graph_kernel"))
+    return Fact("graph_kernel", value, sites.get("enable_graph_kernel", 'get_context("enable_graph_kernel")'))
+
+
+def model(found: Any, precision: Precision, site: str) -> Facts:
+    """What a ``Model`` was built with; ``site`` is where."""
+    where = site or "the Model"
+    facts = [
+        amp_level(precision, getattr(found, "_amp_level", None), where),
+        _attribute("keep_batchnorm_fp32", found, "_keep_bn_fp32", where),
+        _loss_scale(found, where),
+        _attribute("boost_level", found, "_boost_level", where),
+    ]
+    if getattr(found, "_optimizer", None) is None:
+        facts.append(Fact.unset("optimizer", None, where, "the network updates itself, or nothing does"))
+    return {fact.name: fact for fact in facts}
+
+
+def amp_level(precision: Precision, declared: str | None, where: str) -> Fact:
+    """The level in effect; where the cells allow the declared one, that."""
+    if declared is None or precision.meets(declared):
+        return Fact("amp_level", declared or precision.level, where, reason=str(precision))
+    return Fact("amp_level", precision.level, where, reason=f'declared "{declared}", but {precision}')
+
+
+def _attribute(name: str, found: Any, attribute: str, where: str) -> Fact:
+    if not hasattr(found, attribute):
+        return Fact.unknown(name, f"this MindSpore's Model has no {attribute}", where)
+    value = getattr(found, attribute)
+    return Fact.unset(name, None, where, "the AMP level decides") if value is None else Fact(name, value, where)
+
+
+def _loss_scale(found: Any, where: str) -> Fact:
+    network = type(getattr(found, "train_network", None)).__name__
+    manager = getattr(found, "_loss_scale_manager", None)
+    if manager is not None:
+        return Fact("loss_scale", describe_scale(manager), where)
+    if "WithLossScale" in network:
+        return Fact("loss_scale", "DynamicLossScaleManager", where, reason=f"the default of this level ({network})")
+    return Fact.unset("loss_scale", None, where)
+
+
+def describe_scale(manager: Any) -> str:
+    """``FixedLossScaleManager(1024.0, drop_overflow_update=False)``."""
+    name = type(manager).__name__
+    if name == "FixedLossScaleManager":
+        return f"{name}({manager.get_loss_scale()}, drop_overflow_update={manager.get_drop_overflow_update()})"
+    return name
+
+
+def loop(reach: Reach, precision: Precision | None, where: str) -> Facts:
+    """The same facts for a step without a ``Model``."""
+    none = "a hand-written step has no such argument"
+    level = (
+        amp_level(precision, None, where)
+        if precision
+        else Fact.unknown("amp_level", "no network with parameters was found in the step", where)
+    )
+    scale = (
+        Fact("loss_scale", type(reach.scalers[0]).__name__, where) if reach.scalers else Fact.unset("loss_scale", None)
+    )
+    return {
+        "amp_level": level,
+        "keep_batchnorm_fp32": Fact.unset("keep_batchnorm_fp32", None, where, none),
+        "loss_scale": scale,
+        "epochs": Fact.unknown("epochs", none, where),
+    }
+
+
+def sink(asked: Any, size: int | None, site: str) -> Facts:
+    """Asked for, and in effect here, with the reason where they differ."""
+    facts = [Fact("sink_mode", asked, site), _sink_in_effect(asked, site)]
+    facts.append(
+        Fact.unset("sink_size", -1, site, "the whole dataset at once")
+        if size in (None, -1)
+        else Fact("sink_size", size, site)
+    )
+    return {fact.name: fact for fact in facts}
+
+
+def _sink_in_effect(asked: Any, site: str) -> Fact:
+    name = "sink_in_effect"
+    if asked is not True:
+        return Fact(name, False, site, reason="dataset_sink_mode is not True")
+    if mode() == PYNATIVE:
+        return Fact(name, False, site, reason="under PYNATIVE_MODE MindSpore trains with dataset not sink")
+    if device() == "CPU":
+        return Fact(name, False, site, reason="MindSpore turns the sink off on a CPU")
+    return Fact(name, True, site)
+
+
+def dataset(operations: tuple[Operation, ...] | None, site: str) -> Facts:
+    """What the tree tells of the batch."""
+    if operations is None:
+        return {"batch_size": Fact.unknown("batch_size", "the dataset of this call is not known", site)}
+    sizes = [operation.batch_size for operation in operations if operation.batch_size]
+    fact = Fact("batch_size", sizes[-1], site) if sizes else Fact.unset("batch_size", None, site, "not batched")
+    return {"batch_size": fact}
+
+
+def ranks(site: str) -> Facts:
+    """Devices of the parallel context, 1 where the program runs alone."""
+    mindspore = sys.modules["mindspore"]
+    if mindspore.get_auto_parallel_context("parallel_mode") == "stand_alone":
+        return {"ranks": Fact.unset("ranks", 1, 'get_auto_parallel_context("parallel_mode")')}
+    return {"ranks": Fact("ranks", mindspore.get_auto_parallel_context("device_num"), site)}

@@ -1,0 +1,340 @@
+"""The calls of MindSpore that are watched, and what each of them tells."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from pytest_ascendenv.training import amp, dataset, reach, read, site
+from pytest_ascendenv.training.hooks import Hooks
+from pytest_ascendenv.training.record import DatasetSeen, Jitted, ModelRefused, Observation, TrainingCall
+from pytest_ascendenv.verdict import Fact, Unknown
+
+Stop = Callable[[TrainingCall, Any], None]
+"""Told of a training call before it runs, with the live dataset (None where it is not known)."""
+
+
+class _Thread(threading.local):
+    """What one thread is in the middle of."""
+
+    depth = 0
+    casting = 0
+    fed_by: DatasetSeen | None = None
+    live: Any = None
+    sink: tuple[bool, int | None, str] | None = None
+
+
+class Spies:
+    """Watches MindSpore for one observation."""
+
+    def __init__(self, seen: Observation, hooks: Hooks, stop: Stop | None = None) -> None:
+        self.seen = seen
+        self.hooks = hooks
+        self.stop = stop
+        self.sites: dict[str, str] = {}
+        self._here = _Thread()
+        self._models: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._iterators: weakref.WeakKeyDictionary[Any, tuple[DatasetSeen, Any]] = weakref.WeakKeyDictionary()
+        self._steps: set[tuple[Any, ...]] = set()
+        self._no_steps: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def install(self, mindspore: types.ModuleType) -> None:
+        """Once ``mindspore`` is loaded, with all that its import brings along."""
+        self.seen.on_cpu = read.device() == "CPU"
+        watch, nn, train = self.hooks.watch, mindspore.nn, mindspore.train
+        watch(train.Model, "__init__", self._model)
+        for name in ("train", "fit"):
+            watch(train.Model, name, functools.partial(self._trains, name))
+        for name in ("eval", "predict"):
+            watch(train.Model, name, self._inside)
+        watch(mindspore, "data_sink", self._data_sink)
+        self.hooks.inherit(nn.TrainOneStepCell, "__call__", self._one_step)
+        watch(nn.Cell, "compile_and_run", self._compiled_cell)
+        watch(mindspore.ops.GradOperation, "__call__", self._gradient)
+        for module, name in (("mindspore.ops.composite.base", "_Grad"), (_api(), "_JitExecutor")):
+            owner = getattr(importlib.import_module(module), name, None)
+            watch(owner, "__call__", self._gradient if name == "_Grad" else self._jit)
+        self._watch_settings(mindspore)
+        self._watch_data(mindspore)
+
+    def _watch_settings(self, mindspore: types.ModuleType) -> None:
+        watch = self.hooks.watch
+        watch(mindspore, "set_context", self._set_context)
+        watch(mindspore, "set_device", self._set_device)
+        watch(mindspore.nn.Cell, "to_float", functools.partial(self._cast, "to_float"))
+        for name in ("auto_mixed_precision", "custom_mixed_precision"):
+            watch(mindspore.amp, name, functools.partial(self._cast, name))
+
+    def _watch_data(self, mindspore: types.ModuleType) -> None:
+        watch, engine = self.hooks.watch, mindspore.dataset
+        for name in ("create_tuple_iterator", "create_dict_iterator"):
+            watch(engine.Dataset, name, self._iterates)
+        iterators = importlib.import_module("mindspore.dataset.engine.iterators")
+        watch(iterators.Iterator, "__next__", self._fetches)
+        watch(mindspore.DatasetHelper, "__init__", self._helper)
+
+    # -- calls that train -------------------------------------------------------------------------------------------
+
+    def _trains(self, name: str, original: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._here.depth:
+            return original(*args, **kwargs)
+        with self._call(self._model_call, name, original, args, kwargs):
+            return original(*args, **kwargs)
+
+    def _inside(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        with self._deeper():
+            return original(*args, **kwargs)
+
+    def _model_call(self, name: str, original: Any, args: Any, kwargs: Any) -> TrainingCall | None:
+        bound = _bind(original, args, kwargs)
+        if bound is None:
+            return None
+        model, data, here = bound["self"], bound.get("train_dataset"), site.caller()
+        self._here.live = data
+        operations = _walk(data)
+        network = getattr(model, "train_network", None) or getattr(model, "_network", None)
+        found = reach.of(network)
+        precision = amp.read([network])
+        asked = bound.get("dataset_sink_mode")
+        facts = read.model(model, precision, self._models.get(model, ""))
+        facts |= read.sink(asked, bound.get("sink_size"), here)
+        facts["epochs"] = Fact("epochs", bound.get("epoch"), here)
+        facts["callbacks"] = Fact("callbacks", _names_of(bound.get("callbacks")), here)
+        return self._record(f"Model.{name}", here, facts, precision, _jitted(found), operations)
+
+    def _data_sink(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._here.depth:
+            return original(*args, **kwargs)
+        with self._call(self._sink_call, original, args, kwargs):
+            return original(*args, **kwargs)
+
+    def _sink_call(self, original: Any, args: Any, kwargs: Any) -> TrainingCall | None:
+        bound = _bind(original, args, kwargs)
+        if bound is None:
+            return None
+        here = site.caller()
+        self._here.live = bound["dataset"]
+        found = reach.of(bound["fn"])
+        precision = amp.read(found.networks, found.marks) if found.networks else None
+        facts = read.loop(found, precision, here) | read.sink(True, bound.get("sink_size"), here)
+        return self._record("data_sink", here, facts, precision, _jitted(found), _walk(bound["dataset"]))
+
+    def _one_step(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
+        with self._step(type(cell).__name__, cell):
+            return original(cell, *args, **kwargs)
+
+    def _compiled_cell(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._here.depth or cell in self._no_steps or not self._is_step(cell):
+            return original(cell, *args, **kwargs)
+        with self._step(type(cell).__name__, cell):
+            return original(cell, *args, **kwargs)
+
+    def _is_step(self, cell: Any) -> bool:
+        found = reach.of(cell)
+        if found.networks and found.whole_step:
+            return True
+        self._no_steps.add(cell)
+        return False
+
+    def _gradient(self, original: Any, grad: Any, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        """Under PyNative the gradient of every step passes here a second time, marked as such."""
+        result = original(grad, fn, *args, **kwargs)
+        if self._here.depth or not getattr(grad, "pynative_", False):
+            return result
+        with self._step(f"the gradient of {_name(fn)}", fn):
+            return result
+
+    def _jit(self, original: Any, executor: Any, *args: Any, **kwargs: Any) -> Any:
+        function = executor.fn
+        owner = getattr(executor, "obj", None)
+        if self._here.depth or function in self._no_steps:
+            return original(executor, *args, **kwargs)
+        target = types.MethodType(function, owner) if owner is not None else function
+        if not reach.of(target).gradient:
+            self._no_steps.add(function)
+            return original(executor, *args, **kwargs)
+        own = function.__name__ == "after_grad"
+        title = f"the gradient of {_name(_inner(function))}" if own else f"@jit {_name(function)}"
+        with self._step(title, target, by_jit=not own):
+            return original(executor, *args, **kwargs)
+
+    # -- recording --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _step(self, title: str, target: Any, by_jit: bool = False) -> Iterator[None]:
+        """A step of a hand-written loop counts once for each place and mode it runs in."""
+        if self._here.depth:
+            yield
+            return
+        key = (title, site.caller(), read.mode())
+        make = self._repeated if key in self._steps else self._loop_call
+        with self._call(make, title, target, by_jit):
+            self._steps.add(key)
+            yield
+
+    def _repeated(self, *args: Any) -> None:
+        return None
+
+    def _loop_call(self, title: str, target: Any, by_jit: bool) -> TrainingCall:
+        here = site.caller()
+        found = reach.of(target)
+        precision = amp.read(found.networks, found.marks) if found.networks else None
+        asked, size, where = self._here.sink or (False, None, here)
+        facts = read.loop(found, precision, here) | read.sink(asked, size, where)
+        fed_by = self._here.fed_by
+        jitted = Jitted((title.removeprefix("@jit "),), found.whole_step) if by_jit else _jitted(found)
+        return self._record(title, here, facts, precision, jitted, fed_by.operations if fed_by else None)
+
+    def _record(
+        self,
+        function: str,
+        here: str,
+        facts: read.Facts,
+        precision: amp.Precision | None,
+        jitted: Jitted,
+        operations: tuple[dataset.Operation, ...] | None,
+    ) -> TrainingCall:
+        facts = read.context(self.sites, here) | facts | read.dataset(operations, here) | read.ranks(here)
+        facts["training_call"] = Fact("training_call", function, here)
+        return TrainingCall(function, here, facts, precision, jitted, operations)
+
+    @contextmanager
+    def _call(self, make: Callable[..., TrainingCall | None], *args: Any) -> Iterator[None]:
+        """Note a call before it runs, and afterwards what it raised."""
+        call = make(*args)
+        if call is not None:
+            self.seen.calls.append(call)
+            if self.stop:
+                self.stop(call, self._here.live)
+        with self._deeper():
+            try:
+                yield
+            except BaseException as error:
+                if call is not None:
+                    self._failed(call, error)
+                raise
+
+    def _failed(self, call: TrainingCall, error: BaseException) -> None:
+        self.seen.calls[self.seen.calls.index(call)] = replace(call, error=_describe(error))
+
+    @contextmanager
+    def _deeper(self) -> Iterator[None]:
+        self._here.depth += 1
+        try:
+            yield
+        finally:
+            self._here.depth -= 1
+
+    # -- settings, networks and data --------------------------------------------------------------------------------
+
+    def _model(self, original: Any, model: Any, *args: Any, **kwargs: Any) -> Any:
+        here = site.caller()
+        self._models[model] = here
+        try:
+            return original(model, *args, **kwargs)
+        except Exception as error:
+            bound = _bind(original, (model, *args), kwargs) or {}
+            self.seen.refused.append(ModelRefused(here, str(bound.get("amp_level", "")), _describe(error)))
+            raise
+
+    def _cast(self, name: str, original: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self._here.casting and not self._here.depth:
+            level = kwargs.get("amp_level", args[1] if len(args) > 1 else "")
+            self.seen.casts.append(Fact(name, str(level), site.caller()))
+        self._here.casting += 1
+        try:
+            return original(*args, **kwargs)
+        finally:
+            self._here.casting -= 1
+
+    def _set_context(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        if not self._here.depth:
+            self.sites.update(dict.fromkeys(kwargs, site.caller()))
+        return result
+
+    def _set_device(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        self.sites["device_target"] = site.caller()
+        return result
+
+    def _iterates(self, original: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
+        iterator = original(data, *args, **kwargs)
+        if not self._here.depth:
+            seen = DatasetSeen(site.caller(), dataset.walk(data))
+            self.seen.datasets.append(seen)
+            self._iterators[iterator] = (seen, data)
+        return iterator
+
+    def _fetches(self, original: Any, iterator: Any) -> Any:
+        if not self._here.depth:
+            self._here.fed_by, self._here.live = self._iterators.get(iterator, (None, None))
+        return original(iterator)
+
+    def _helper(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        """Trainers that drive ``DatasetHelper`` themselves: the step that follows is fed by it."""
+        bound = _bind(original, args, kwargs)
+        if bound is not None and not self._here.depth:
+            here, operations = site.caller(), _walk(bound["dataset"])
+            self._here.sink = (bound["dataset_sink_mode"], bound.get("sink_size"), here)
+            self._here.live = bound["dataset"]
+            if operations is not None:
+                self._here.fed_by = DatasetSeen(here, operations)
+                self.seen.datasets.append(self._here.fed_by)
+        with self._deeper():
+            return original(*args, **kwargs)
+
+
+def _api() -> str:
+    """Where ``@jit`` lives: ``mindspore.graph.api`` since 2.9, ``mindspore.common.api`` before."""
+    return "mindspore.graph.api" if importlib.util.find_spec("mindspore.graph.api") else "mindspore.common.api"
+
+
+def _bind(function: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
+    """The arguments by name with the defaults; None where the call is wrong, which MindSpore will say itself."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return None
+    bound.apply_defaults()
+    return bound.arguments
+
+
+def _walk(data: Any) -> tuple[dataset.Operation, ...] | None:
+    try:
+        return dataset.walk(data)
+    except Unknown:
+        return None
+
+
+def _jitted(found: reach.Reach) -> Jitted:
+    return Jitted(tuple(_name(function) for function in found.jitted))
+
+
+def _inner(after_grad: Any) -> Any:
+    """The user's function inside what ``value_and_grad`` returned."""
+    found = inspect.getclosurevars(after_grad).nonlocals.get("fn", after_grad)
+    return _inner(found) if getattr(found, "__name__", "") == "aux_fn" else found
+
+
+def _name(found: Any) -> str:
+    if getattr(found, "__name__", "") == "aux_fn":
+        found = _inner(found)
+    return str(getattr(found, "__qualname__", type(found).__name__)).replace("<locals>.", "")
+
+
+def _names_of(callbacks: Any) -> list[str]:
+    several = callbacks if isinstance(callbacks, list | tuple) else [] if callbacks is None else [callbacks]
+    return [type(callback).__name__ for callback in several]
+
+
+def _describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
