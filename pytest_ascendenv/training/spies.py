@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 import threading
 import types
 import weakref
@@ -295,7 +296,8 @@ class Spies:
 
 def _api() -> str:
     """Where ``@jit`` lives: ``mindspore.graph.api`` since 2.9, ``mindspore.common.api`` before."""
-    return "mindspore.graph.api" if importlib.util.find_spec("mindspore.graph.api") else "mindspore.common.api"
+    newer = "mindspore.graph.api"
+    return newer if newer in sys.modules else "mindspore.common.api"
 
 
 def _bind(function: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
