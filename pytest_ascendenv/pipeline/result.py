@@ -14,7 +14,7 @@ from pytest_ascendenv.pipeline.loop import Trace
 NO_RULE = Rule()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Throughput:
     """The rate of a pipeline and what is known of it. Compares with numbers by ``rate``: ``result >= 100``.
 
@@ -48,6 +48,9 @@ class Throughput:
 
     def __str__(self) -> str:
         return f"{self.rate:.1f} samples/s ({self.samples} samples in {self.seconds:.2f} s)"
+
+    def __repr__(self) -> str:
+        return f"<Throughput {self}>"  # what a failing assert shows
 
     def __float__(self) -> float:
         return self.rate
