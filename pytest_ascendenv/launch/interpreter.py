@@ -1,0 +1,445 @@
+"""Control flow: what a script does up to its launches, with both ways taken where nobody can decide.
+
+A branch on something only run time knows is taken both ways on copies of the state, which then join: what
+differs becomes conditional. A loop with unknown bounds forgets what its body assigns and is gone through once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from pytest_ascendenv.launch import expand, lexer, simple, tree
+from pytest_ascendenv.launch.arithmetic import evaluate
+from pytest_ascendenv.launch.expand import merged, quotes_off
+from pytest_ascendenv.launch.flow import Flow, Frame
+from pytest_ascendenv.launch.loops import Loops
+from pytest_ascendenv.launch.parameters import pattern_of
+from pytest_ascendenv.launch.patterns import matches
+from pytest_ascendenv.launch.run import Run, TooMuch
+from pytest_ascendenv.launch.state import Function, State, Status, Variable, join, positional
+from pytest_ascendenv.launch.text import original
+from pytest_ascendenv.launch.values import Part, Value, shorten, unknown
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+DEEPEST = 60  # functions, sourced files and substitutions within one another
+
+
+class Interpreter(Loops):
+    """Goes through the statements of a script; ``simple`` handles the commands."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.script: tree.Script = tree.parse("", "")
+        self.loops: list[Frame] = []
+        self.returns: list[list[State]] = []
+        self.out: list[Part] | None = None
+        self.stdin: Value | None = None
+        self.depth = 0
+        self.deciding = 0
+        self.locals: list[dict[str, Variable | None]] = []
+        self.scripts: tuple[str, ...] = ()
+        self.incomplete: list[str] = []
+        self.around: tuple[str, ...] = ()
+        self.base = "/"
+        run.substitute = self.substitute
+
+    # -- texts ------------------------------------------------------------------------------------------------------
+
+    def text(self, text: str, name: str, first: int = 1, fixed: bool = False) -> Flow:
+        """Run a text: a file, an eval, a substitution."""
+        self.deeper()
+        before, line = self.script, (self.run.name, self.run.line)
+        self.script = tree.parse(text, name, first, fixed)
+        try:
+            if self.script.root.type == "ERROR":
+                self.unreadable(self.script.root)
+            return self.block(self.script.root.children)
+        finally:
+            self.script, (self.run.name, self.run.line) = before, line
+            self.depth -= 1
+
+    def deeper(self) -> None:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise TooMuch(f"{self.run.here()}: nested deeper than {DEEPEST}")
+
+    def substitute(self, code: str) -> Value:
+        """The output of ``$(code)``, as far as it is decidable."""
+        if code.lstrip().startswith("<") and not code.lstrip().startswith("<<"):
+            return unknown(f"$({shorten(code.strip())}) is only known at run time")
+        return self.captured(lambda: self.text(code, self.run.name, self.run.line, fixed=True))
+
+    def captured(self, action: Callable[[], object]) -> Value:
+        """The output of an action in a subshell, without its last newlines."""
+        before, out = self.state, self.out
+        self.run.state, self.out = before.copy(), []
+        try:
+            action()
+            parts = self.out
+        finally:
+            before.status = self.state.status
+            self.run.state, self.out = before, out
+        value = merged(parts)
+        if value.parts and isinstance(value.parts[-1], str):
+            value = merged([*value.parts[:-1], value.parts[-1].rstrip("\n")])
+        return value
+
+    def emit(self, value: Value) -> None:
+        if self.out is not None:
+            self.run.spend(1 + sum(len(part) for part in value.parts if isinstance(part, str)) // 512)
+            self.out += value.parts
+
+    # -- statements -------------------------------------------------------------------------------------------------
+
+    def block(self, nodes: Sequence[Node]) -> Flow:
+        for node, background in tree.statements(list(nodes)):
+            flow = self.subshell(lambda node=node: self.statement(node)) if background else self.statement(node)  # type: ignore[misc]
+            if flow is not Flow.GO:
+                return flow
+            if self.state.errexit and self.state.status is Status.FAILED and not self.deciding and _can_fail(node):
+                self.run.note(f"{self.run.here()}: set -e is on and this command fails, so the script ends here")
+                return Flow.EXIT
+        return Flow.GO
+
+    def statement(self, node: Node) -> Flow:
+        self.run.spend()
+        self.run.name, self.run.line = self.script.name, self.script.line(node)
+        if node.has_error:
+            self.unreadable(node)
+        handler = HANDLERS.get(node.type)
+        if handler is not None:
+            return handler(self, node)
+        if node.type != "ERROR":
+            self.run.note(f"{self.run.here()}: not read: {shorten(self.script.shown(node))}")
+        return Flow.GO
+
+    def unreadable(self, node: Node) -> None:
+        """What a syntax error swallowed is unverified: variables, and launches."""
+        bad = _first_error(node)
+        where = f"{self.script.name}:{self.script.line(bad)}"
+        if any(where in note for note in self.run.notes if "syntax" in note):
+            return
+        self.run.note(
+            f"{where}: syntax error near {shorten(self.script.shown(bad)) or 'the end'}; what it swallows is unverified"
+        )
+        self.state.doubt(f"the syntax error at {where}")
+        self.state.conditions = (*self.state.conditions, f"the shell gets past {where} (syntax error)")
+
+    def command(self, node: Node) -> Flow:
+        return simple.execute(self, self.script.command_text(node))
+
+    def redirected(self, node: Node) -> Flow:
+        body = node.child_by_field_name("body")
+        here = [child for child in node.children if child.type == "heredoc_redirect"]
+        if body is None or body.type in LEAVES:
+            text = self._head(node, here) if here else self.script.command_text(node)
+            return simple.execute(self, text, self._heredoc(here))
+        before, self.stdin = (
+            self.stdin,
+            simple.input_of(self, [self.script.text(c) for c in node.children if c != body]),
+        )
+        try:
+            return self.statement(body)
+        finally:
+            self.stdin = before
+
+    def _head(self, node: Node, here: Sequence[Node]) -> str:
+        bodies = [child for each in here for child in each.children if child.type == "heredoc_body"]
+        end = min([child.start_byte for child in bodies], default=node.end_byte)
+        return self.script.between(node.start_byte, end).rstrip("\n")
+
+    def _heredoc(self, here: Sequence[Node]) -> Value | None:
+        for each in here[-1:]:
+            start = next((self.script.text(c) for c in each.children if c.type == "heredoc_start"), "")
+            body = next((c for c in each.children if c.type == "heredoc_body"), None)
+            if body is None:
+                return Value()
+            raw = self.script.text(body)
+            if re.search(r"['\"\\]", start):
+                return Value((raw,))
+            return expand.flat(expand.pieces(raw, self.run, within_quotes=True))
+        return None
+
+    def pipeline(self, node: Node) -> Flow:
+        stages = [child for child in node.children if child.is_named]
+        before, given = self.stdin, self.stdin
+        for stage in stages[:-1]:
+            self.stdin = given
+            given = self.captured_stage(stage)
+        self.stdin = given
+        flow = self.subshell(lambda: self.statement(stages[-1]))
+        self.stdin = before
+        return flow
+
+    def captured_stage(self, stage: Node) -> Value:
+        before, out = self.state, self.out
+        self.run.state, self.out = before.copy(), []
+        try:
+            self.statement(stage)
+            return merged(self.out)
+        finally:
+            self.run.state, self.out = before, out
+
+    def subshell(self, action: Callable[[], Flow]) -> Flow:
+        """Run on a copy: only the status and the launches stay."""
+        before = self.state
+        self.run.state = before.copy()
+        loops, returns, self.loops, self.returns = self.loops, self.returns, [], [[]]
+        try:
+            action()
+        finally:
+            self.loops, self.returns = loops, returns
+            before.status = self.state.status
+            self.run.state = before
+        return Flow.GO
+
+    def group(self, node: Node) -> Flow:
+        text = self.script.text(node)
+        if text.startswith("(("):
+            return simple.arithmetic(self, text[2:-2])
+        return self.block(tree.section(node, "{", "}"))
+
+    def body(self, node: Node) -> Flow:
+        return self.block(tree.section(node, "do", "done"))
+
+    def parentheses(self, node: Node) -> Flow:
+        return self.subshell(lambda: self.block(tree.section(node, "(", ")")))
+
+    def negated(self, node: Node) -> Flow:
+        flow = self.decide([child for child in node.children if child.is_named])
+        flip = {Status.OK: Status.FAILED, Status.FAILED: Status.OK}
+        self.state.status = flip.get(self.state.status, Status.OPEN)
+        return flow
+
+    def decide(self, nodes: Sequence[Node]) -> Flow:
+        """Run a condition: set -e does not end it."""
+        self.deciding += 1
+        try:
+            return self.block(nodes)
+        finally:
+            self.deciding -= 1
+
+    def either_or(self, node: Node) -> Flow:
+        """``a && b`` and ``a || b``."""
+        first, second = node.children[0], node.children[-1]
+        operator = next(child.type for child in node.children if child.type in ("&&", "||"))
+        flow = self.decide([first])
+        if flow is not Flow.GO:
+            return flow
+        status = self.state.status
+        if status is Status.OPEN or (status is Status.RAN and operator == "||"):
+            return self._open_list(first, second, operator, status)
+        wanted = operator == "&&"
+        if (status in (Status.OK, Status.RAN)) == wanted:
+            return self.statement(second)
+        return Flow.GO
+
+    def _open_list(self, first: Node, second: Node, operator: str, status: Status) -> Flow:
+        condition = self.describe([first])
+        if operator == "||":
+            condition = f"not {condition}"
+        if status is Status.RAN and operator == "||":
+            return self._on_failure(second, condition)
+        return self.fork(lambda: self.statement(second), lambda: Flow.GO, condition)
+
+    def _on_failure(self, second: Node, condition: str) -> Flow:
+        """``command || exit``: a failing command is not the normal course, so no condition stays behind."""
+        before = self.state.conditions
+        flow = self.fork(lambda: self.statement(second), lambda: Flow.GO, condition)
+        self.state.conditions = before
+        self.state.status = Status.RAN
+        return flow
+
+    def describe(self, nodes: Sequence[Node]) -> str:
+        named = [node for node in nodes if node.is_named]
+        text = " ".join(self.script.shown(node) for node in named)
+        return f"`{shorten(text)}` ({self.script.name}:{self.script.line(named[0]) if named else self.run.line})"
+
+    # -- branches ---------------------------------------------------------------------------------------------------
+
+    def fork(self, first: Callable[[], Flow], second: Callable[[], Flow], condition: str) -> Flow:
+        """Both ways; the states join, except those that leave. The likelier way gives the conditional values."""
+        start = self.state
+        if start.likely is False:
+            first, second, condition = second, first, _not(condition)
+        start.likely = None
+        one, flow_one = self._way(start.copy(), first, condition)
+        two, flow_two = self._way(start.copy(), second, _not(condition))
+        if flow_one is flow_two:
+            self.run.state = join(one, two, condition)
+            return flow_one
+        if flow_one is Flow.GO or (flow_two is not Flow.GO and flow_two is Flow.EXIT):
+            self.leave(flow_two, two)
+            self.run.state = one
+            return flow_one
+        self.leave(flow_one, one)
+        self.run.state = two
+        return flow_two
+
+    def _way(self, state: State, action: Callable[[], Flow], condition: str) -> tuple[State, Flow]:
+        state.conditions = (*state.conditions, condition)
+        self.run.state = state
+        flow = action()
+        return self.run.state, flow
+
+    def leave(self, flow: Flow, state: State) -> None:
+        if flow is Flow.RETURN and self.returns:
+            self.returns[-1].append(state)
+        elif flow is Flow.BREAK and self.loops:
+            self.loops[-1].breaks.append(state)
+        elif flow is Flow.CONTINUE and self.loops:
+            self.loops[-1].continues.append(state)
+
+    def rejoin(self, states: list[State], reached: bool) -> bool:
+        """Join states that left early with the present one (if it was reached); whether there is one at all."""
+        for state in states:
+            if reached:
+                condition = state.conditions[-1] if state.conditions else "a condition that is open"
+                self.run.state = join(state, self.state, condition)
+            else:
+                self.run.state = state
+            reached = True
+        return reached
+
+    def if_(self, node: Node) -> Flow:
+        clauses = [(tree.section(node, "if", "then"), tree.section(node, "then", "elif_clause", "else_clause", "fi"))]
+        rest: list[Node] = []
+        for child in node.children:
+            if child.type == "elif_clause":
+                clauses.append((tree.section(child, "elif", "then"), tree.section(child, "then")))
+            elif child.type == "else_clause":
+                rest = tree.section(child, "else")
+        return self._clauses(clauses, rest)
+
+    def _clauses(self, clauses: Sequence[tuple[list[Node], list[Node]]], rest: list[Node]) -> Flow:
+        if not clauses:
+            self.state.status = Status.OK
+            return self.block(rest)
+        condition, body = clauses[0]
+        flow = self.decide(condition)
+        if flow is not Flow.GO:
+            return flow
+        if self.state.status is Status.OK:
+            return self.block(body)
+        if self.state.status is Status.FAILED:
+            return self._clauses(clauses[1:], rest)
+        return self.fork(lambda: self.block(body), lambda: self._clauses(clauses[1:], rest), self.describe(condition))
+
+    def case(self, node: Node) -> Flow:
+        subject_node = node.child_by_field_name("value")
+        subject = expand.scalar(self.script.text(subject_node), self.run) if subject_node is not None else Value()
+        return self._items(subject, [child for child in node.children if child.type == "case_item"])
+
+    def _items(self, subject: Value, items: Sequence[Node]) -> Flow:
+        if not items:
+            self.state.status = Status.OK
+            return Flow.GO
+        end = next((child for child in items[0].children if child.type == ")"), None)
+        if end is None:
+            return self._items(subject, items[1:])
+        patterns = self.script.between(items[0].start_byte, end.start_byte)
+        outcome = self._matches(subject, patterns)
+        body = tree.section(items[0], ")", ";;", ";&", ";;&")
+        if outcome is True:
+            falls = any(child.type == ";&" for child in items[0].children)
+            flow = self.block(body)
+            return self.block(tree.section(items[1], ")", ";;")) if falls and flow is Flow.GO and items[1:] else flow
+        if outcome is False:
+            return self._items(subject, items[1:])
+        condition = f"`{shorten(original(patterns))}` is the case ({self.run.here()})"
+        return self.fork(lambda: self.block(body), lambda: self._items(subject, items[1:]), condition)
+
+    def _matches(self, subject: Value, text: str) -> bool | None:
+        outcome: bool | None = False
+        for token in lexer.tokens(text.lstrip().removeprefix("(")):
+            if not token.word:
+                continue
+            if token.text == "*":
+                return True
+            items = pattern_of(token.text, self.run)
+            if isinstance(items, Value) or subject.text is None:
+                outcome = None
+            elif matches(items, subject.text):
+                return True
+        return outcome
+
+    # -- functions --------------------------------------------------------------------------------------------------
+
+    def define(self, node: Node) -> Flow:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is not None and body is not None:
+            self.state.functions[self.script.text(name)] = Function(body, self.script)
+        return Flow.GO
+
+    def call(self, function: Function, args: list[Value]) -> Flow:
+        self.deeper()
+        before = (self.script, self.state.args, self.state.args_hole, self.run.name, self.run.line, self.loops)
+        self.script, self.loops = function.file, []
+        self.state.args, self.state.args_hole = positional(args)
+        simple.enter(self)
+        self.returns.append([])
+        try:
+            flow = self.statement(function.body)
+            reached = self.rejoin(self.returns[-1], flow is not Flow.EXIT)
+            return Flow.GO if reached else flow
+        finally:
+            self.returns.pop()
+            simple.leave(self)
+            self.depth -= 1
+            self.script, self.state.args, self.state.args_hole, self.run.name, self.run.line, self.loops = before
+
+    def arithmetic_truth(self, text: str) -> Status:
+        """The outcome of ``(( text ))``."""
+        value = evaluate(quotes_off(text, self.run), self.run)
+        if value.text is None:
+            return Status.OPEN
+        return Status.OK if value.text != "0" else Status.FAILED
+
+
+def _not(condition: str) -> str:
+    return condition.removeprefix("not ") if condition.startswith("not ") else f"not {condition}"
+
+
+def _first_error(node: Node) -> Node:
+    while not (node.is_missing or node.type == "ERROR"):
+        bad = next((child for child in node.children if child.has_error or child.is_missing), None)
+        if bad is None:
+            return node
+        node = bad
+    return node
+
+
+def _can_fail(node: Node) -> bool:
+    return node.type not in (
+        "list",
+        "negated_command",
+        "if_statement",
+        "while_statement",
+        "for_statement",
+        "case_statement",
+    )
+
+
+LEAVES = frozenset(
+    ["command", "declaration_command", "variable_assignment", "variable_assignments", "test_command", "unset_command"]
+)
+HANDLERS: dict[str, Callable[[Interpreter, Node], Flow]] = {
+    **dict.fromkeys(LEAVES, Interpreter.command),
+    "redirected_statement": Interpreter.redirected,
+    "pipeline": Interpreter.pipeline,
+    "list": Interpreter.either_or,
+    "negated_command": Interpreter.negated,
+    "compound_statement": Interpreter.group,
+    "subshell": Interpreter.parentheses,
+    "do_group": Interpreter.body,
+    "if_statement": Interpreter.if_,
+    "case_statement": Interpreter.case,
+    "for_statement": Interpreter.for_,
+    "c_style_for_statement": Interpreter.c_for,
+    "while_statement": Interpreter.while_,
+    "function_definition": Interpreter.define,
+}
