@@ -10,6 +10,7 @@ import pytest
 
 from pytest_ascendenv import markers
 from pytest_ascendenv.environment import AscendEnv
+from pytest_ascendenv.items import EnvItem
 from pytest_ascendenv.report import properties, text
 from pytest_ascendenv.requirements import Requirement
 from pytest_ascendenv.session import Session
@@ -30,7 +31,12 @@ class EnforcePlugin:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Judge the host once the fixtures are set up: one of them may have prepared it."""
-        required = item.stash[REQUIRED] = markers.requirements(item, self.run.checks)
+        if isinstance(item, EnvItem):
+            return
+        try:
+            required = item.stash[REQUIRED] = markers.requirements(item, self.run.checks)
+        except ValueError as mistake:  # a mark that a hook has added since the collection
+            pytest.fail(str(mistake), pytrace=False)
         before = [requirement for requirement in required if requirement.check.when == "before"]
         if before:
             item.stash[UNMET] = self._judge(item, before, self.run.env())
@@ -62,7 +68,8 @@ class EnforcePlugin:
 
     def _env(self, item: pytest.Item, seen: object) -> AscendEnv:
         env = self.run.env(item.nodeid)
-        env.observed, env.measured = seen, tuple(item.stash.get(MEASURED, []))
+        measured: list[object] = item.stash.get(MEASURED, [])
+        env.observed, env.measured = seen, tuple(measured)
         return env
 
     def _judge(self, item: pytest.Item, required: Iterable[Requirement], env: AscendEnv) -> list[Finding]:

@@ -57,10 +57,12 @@ def throughput(request: pytest.FixtureRequest) -> Measure:
     def throughput(source: object, **options: Any) -> Throughput:
         __tracebackhide__ = True
         from pytest_ascendenv import pipeline
+        from pytest_ascendenv.training import observe
 
+        observe.note(source)
         result = pipeline.measure(source, floor=floor, **options)
         measured.append(result)
-        request.node.user_properties.append((properties.THROUGHPUT, float(result.rate)))
+        request.node.user_properties.extend(properties.of_throughput(result))
         return result
 
     return throughput

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ascendenv.markers import OWN
 from pytest_ascendenv.report import properties, text
 from pytest_ascendenv.requirements import Requirement
 from pytest_ascendenv.session import Session
@@ -66,8 +67,9 @@ class EnvCollector(pytest.Collector):
             if not self.selected or name in self.selected:
                 item: EnvItem = EnvItem.from_parent(self, name=name)
                 item.run, item.requirement = self.run, requirement
-                for mark in {"ascend_env", name} if self.run.checks.is_marker(name) else {"ascend_env"}:
-                    item.add_marker(mark)
+                item.add_marker(OWN)
+                if self.run.checks.is_marker(name):
+                    item.add_marker(name)
                 yield item
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pytest_ascendenv.verdict import Check
 
 NEEDS = "needs --ascend-env"
+OWN = "ascend_env"  # the mark of the plugin's own items
 
 
 class Checks(Mapping[str, "Check"]):
@@ -59,34 +60,34 @@ def written(mark: pytest.Mark) -> str:
 
 
 def requirements(item: pytest.Item, checks: Checks) -> list[Requirement]:
-    """What the marks of this item require; the marks were validated when the item was collected."""
+    """What the marks of this item require; raises ValueError for a mark that cannot be read."""
+    return [_requirement(mark, checks[name], item.nodeid) for name, mark in of(item, checks).items()]
+
+
+def _requirement(mark: pytest.Mark, check: Check, where: str) -> Requirement:
     from pytest_ascendenv.requirements import Requirement, read_arguments
 
-    return [
-        Requirement(
-            checks[name], read_arguments(checks[name], mark.args, dict(mark.kwargs)), written(mark), item.nodeid
-        )
-        for name, mark in of(item, checks).items()
-    ]
+    try:
+        wanted = read_arguments(check, mark.args, dict(mark.kwargs))
+    except ValueError as error:
+        raise ValueError(f"@pytest.mark.{written(mark)}: {error}") from None
+    return Requirement(check, wanted, written(mark), where)
 
 
 def mistakes(item: pytest.Item, checks: Checks) -> Iterator[str]:
     """What is wrong with the marks of this item, also with those that a closer one replaces."""
-    for mark in (m for node in item.listchain() for m in node.own_markers if checks.is_marker(m.name)):
-        if mark.args != (None,):
-            text = _mistake(mark, checks[mark.name])
-            if text:
-                yield f"@pytest.mark.{written(mark)}: {text}"
+    for mark in (m for node in item.listchain() for m in node.own_markers):
+        if mark.name == OWN:
+            yield f"@pytest.mark.{OWN} is for the plugin's own items; use the preconditions: {', '.join(_names(checks))}"
+        elif checks.is_marker(mark.name) and mark.args != (None,):
+            try:
+                _requirement(mark, checks[mark.name], item.nodeid)
+            except ValueError as error:
+                yield str(error)
 
 
-def _mistake(mark: pytest.Mark, check: Check) -> str:
-    from pytest_ascendenv.requirements import read_arguments
-
-    try:
-        read_arguments(check, mark.args, dict(mark.kwargs))
-    except ValueError as error:
-        return str(error)
-    return ""
+def _names(checks: Checks) -> Iterator[str]:
+    return (name for name in checks if checks.is_marker(name))
 
 
 def bad(nodes: Iterable[pytest.Item | pytest.Collector], checks: Checks) -> list[str]:
@@ -105,7 +106,7 @@ def bad(nodes: Iterable[pytest.Item | pytest.Collector], checks: Checks) -> list
 
 def lines(checks: Checks) -> Iterator[str]:
     """What ``pytest --markers`` says."""
-    yield "ascend_env: carried by the items that --ascend-env adds; select them with -m ascend_env."
+    yield f"{OWN}: carried by the items that --ascend-env adds; select them with -m ascend_env."
     yield from (entry.help for entry in registry.TABLE.values() if entry.marker)
     yield from (
         getattr(check, "help", f"{check.name}: a precondition of this project.") for check in checks.own.values()

@@ -50,7 +50,7 @@ def t99(freedom: int) -> float:
         return _T99[freedom - 1]
     z = _Z99
     terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
-    return sum(term / freedom**power for power, term in enumerate(terms))
+    return float(sum(term / freedom**power for power, term in enumerate(terms)))
 
 
 def rate(windows: Sequence[Window]) -> float:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from pytest_ascendenv.verdict import Finding
 
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_ascendenv.pipeline import Throughput
+
 NOTE = "ascend-env.note"
 THROUGHPUT = "throughput"
+MEASURED = "throughput.measured"
 
 
 def of(finding: Finding) -> list[tuple[str, object]]:
@@ -17,9 +23,23 @@ def of(finding: Finding) -> list[tuple[str, object]]:
         (f"{name}.verdict", finding.verdict.value),
         (f"{name}.expected", str(finding.expected)),
         (f"{name}.found", str(finding.found)),
-        *((NOTE, f"{name}: {note}") for note in finding.notes),
+        *((NOTE, note) for note in finding.notes),
     ]
 
 
-def notes(properties: Iterable[tuple[str, object]]) -> list[str]:
-    return [str(value) for key, value in properties if key == NOTE]
+def of_throughput(result: Throughput) -> list[tuple[str, object]]:
+    """The properties of one measurement: ``throughput`` in samples/s, the figures behind it, and all as a sentence."""
+    return [
+        (THROUGHPUT, float(result.rate)),
+        (f"{THROUGHPUT}.samples", int(result.samples)),
+        (f"{THROUGHPUT}.seconds", float(result.seconds)),
+        (MEASURED, str(result)),
+    ]
+
+
+def measured(report: pytest.TestReport) -> list[str]:
+    return [str(value) for key, value in report.user_properties if key == MEASURED]
+
+
+def notes(report: pytest.TestReport) -> list[str]:
+    return [str(value) for key, value in report.user_properties if key == NOTE]

@@ -24,17 +24,28 @@ class TerminalPlugin:
         return f"ascend-env: {words}{source}{' [gate]' if self.run.gate else ''}"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        lines = list(dict.fromkeys(_lines(terminalreporter)))
+        lines = [*_rates(terminalreporter), *_notes(terminalreporter)]
         if lines:
             terminalreporter.section("ascend-env")
             for line in lines:
                 terminalreporter.line(line)
 
 
-def _lines(reporter: pytest.TerminalReporter) -> Iterator[str]:
-    for report in (r for outcome in reporter.stats.values() for r in outcome if hasattr(r, "user_properties")):
-        for note in properties.notes(report.user_properties):
-            yield f"{report.nodeid}: {note}"
-        for key, value in report.user_properties:
-            if key == properties.THROUGHPUT:
-                yield f"{report.nodeid}: {value}"
+def _reports(reporter: pytest.TerminalReporter) -> Iterator[pytest.TestReport]:
+    return (report for some in reporter.stats.values() for report in some if isinstance(report, pytest.TestReport))
+
+
+def _rates(reporter: pytest.TerminalReporter) -> list[str]:
+    told = (f"{report.nodeid}: {rate}" for report in _reports(reporter) for rate in properties.measured(report))
+    return list(dict.fromkeys(told))
+
+
+def _notes(reporter: pytest.TerminalReporter) -> Iterator[str]:
+    """Each note once, with the first test it belongs to: many tests often share one."""
+    tests: dict[str, dict[str, None]] = {}
+    for report in _reports(reporter):
+        for note in properties.notes(report):
+            tests.setdefault(note, {})[report.nodeid] = None
+    for note, ids in tests.items():
+        first, *more = ids
+        yield f"{first}{f' and {len(more)} more' if more else ''}: {note}"

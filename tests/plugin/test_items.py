@@ -109,6 +109,14 @@ def test_junit_shows_could_not_tell_as_an_error(project: pytest.Pytester, verdic
     assert f"{verdict}: could not tell" in xml
 
 
+def test_item_of_a_precondition_whose_mark_needs_an_argument(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CPU_AFFINITY_CONF", raising=False)
+    result = pytester.runpytest("--ascend-env-require", "affinity_mode=off", "-m", "affinity_mode", "-v")
+    result.stdout.fnmatch_lines(["ascend-env::affinity_mode PASSED*"])
+
+
 def test_a_folder_called_ascend_env_is_a_folder(project: pytest.Pytester) -> None:
     folder = project.mkdir("ascend-env")
     (folder / "test_x.py").write_text("def test_x(): pass")
@@ -135,7 +143,7 @@ def test_header_names_what_is_declared_and_where(project: pytest.Pytester) -> No
 
 def test_notes_of_a_met_precondition_are_shown(project: pytest.Pytester) -> None:
     result = project.runpytest(*REQUIRE_FINE)
-    result.stdout.fnmatch_lines(["*= ascend-env =*", "ascend-env::fine: fine: handle with care"])
+    result.stdout.fnmatch_lines(["*= ascend-env =*", "ascend-env::fine: handle with care"])
 
 
 def test_outcomes(project: pytest.Pytester) -> None:

@@ -110,6 +110,25 @@ def test_bad_marks_are_one_collection_error_that_lists_all(project: pytest.Pytes
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
+def test_mark_of_the_plugins_own_items_is_refused_on_tests(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import pytest\n@pytest.mark.ascend_env\ndef test_a(): pass")
+    result = pytester.runpytest()
+    assert result.ret == 2
+    result.stdout.fnmatch_lines(["*use the preconditions: affinity_mode, *"])
+
+
+def test_bad_mark_that_a_hook_adds_is_an_error(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        "import pytest\n"
+        "def pytest_collection_modifyitems(items):\n"
+        "    for item in items: item.add_marker(pytest.mark.amp_level('O9'))\n"
+    )
+    pytester.makepyfile("def test_a(): pass")
+    result = pytester.runpytest("--ascend-env", "-m", "not ascend_env")
+    result.assert_outcomes(errors=1, deselected=DESELECTED)
+    result.stdout.fnmatch_lines(["@pytest.mark.amp_level('O9'): *"])
+
+
 def test_bad_mark_on_a_module_is_told_once(project: pytest.Pytester) -> None:
     project.makepyfile("import pytest\npytestmark = pytest.mark.broken('bad')\ndef test_a(): pass\ndef test_b(): pass")
     result = project.runpytest()

@@ -13,7 +13,7 @@ def test_items_run_once(project: pytest.Pytester) -> None:
     project.makepyfile(test_a="def test_a(): pass")
     result = project.runpytest_subprocess(*N2, "--ascend-env-require", "fine", "--ascend-env-require", "broken")
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["ascend-env::fine: fine: handle with care"])
+    result.stdout.fnmatch_lines(["ascend-env::fine: handle with care"])
 
 
 def test_node_id(project: pytest.Pytester) -> None:
