@@ -78,7 +78,7 @@ def mistakes(item: pytest.Item, checks: Checks) -> Iterator[str]:
     """What is wrong with the marks of this item, also with those that a closer one replaces."""
     for mark in (m for node in item.listchain() for m in node.own_markers):
         if mark.name == OWN:
-            yield f"@pytest.mark.{OWN} is for the plugin's own items; use the preconditions: {', '.join(_names(checks))}"
+            yield f"@pytest.mark.{OWN} is for the plugin's own items; on tests stand: {', '.join(_names(checks))}"
         elif checks.is_marker(mark.name) and mark.args != (None,):
             try:
                 _requirement(mark, checks[mark.name], item.nodeid)

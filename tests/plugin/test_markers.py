@@ -114,7 +114,7 @@ def test_mark_of_the_plugins_own_items_is_refused_on_tests(pytester: pytest.Pyte
     pytester.makepyfile("import pytest\n@pytest.mark.ascend_env\ndef test_a(): pass")
     result = pytester.runpytest()
     assert result.ret == 2
-    result.stdout.fnmatch_lines(["*use the preconditions: affinity_mode, *"])
+    result.stdout.fnmatch_lines(["*on tests stand: affinity_mode, *"])
 
 
 def test_bad_mark_that_a_hook_adds_is_an_error(pytester: pytest.Pytester) -> None:

@@ -77,7 +77,7 @@ def test_measured_pipeline_has_too_few_workers(throughput): throughput(data().re
 def test_unbatched_rows_are_single_samples(throughput):
     rows = ds.NumpySlicesDataset(np.ones((50, 6, 6), np.float32))
     result = throughput(rows.map(slow), duration=0.3, warmup=0.0)
-    assert result.samples <= 120, "one sample of 6x6 each 10 ms in 2 workers; counting its rows would give 6 times as many"
+    assert result.samples <= 120, "one sample an image of 6 rows, 10 ms each, 2 workers"
 """
 
 
