@@ -17,6 +17,7 @@ from pytest_ascendenv.verdict import Fact, Unknown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_ascendenv.affinity.binders import Binders
     from pytest_ascendenv.affinity.effect import Affinity
     from pytest_ascendenv.probes.cpu import Cpu
     from pytest_ascendenv.probes.limits import Limit
@@ -60,6 +61,13 @@ class AscendEnv:
         from pytest_ascendenv.affinity.effect import Affinity
 
         return Affinity(self.host, self.cpu, self.declared)
+
+    @cached_property
+    def binders(self) -> Binders:
+        """All that binds threads to cores, and which of it acts: ``all()``, ``table()``."""
+        from pytest_ascendenv.affinity.binders import Binders
+
+        return Binders(self.host, self.cpu, self.affinity)
 
     def storage(self, path: str) -> Storage:
         """Where a path really lives: ``.kind``, ``.chain``, ``.filesystem``, ``.mount_point``."""

@@ -67,7 +67,7 @@ def make_host(
     """A host below ``root``; ``mask`` and ``cpuset`` default to all online cores and to no cpuset."""
     write(root, "/sys/devices/system/cpu/online", online + "\n")
     write(root, "/proc/self/status", status("pytest", mask or cpuset or online, pid))
-    (_write_v1 if cgroup == 1 else _write_v2)(root, group, cpuset, quota)
+    (_write_v1 if cgroup == 1 else _write_v2)(root, online, group, cpuset, quota)
     write(root, "/dev/null", "")
     for number in range(npus):
         write(root, f"/dev/davinci{number}", "")
@@ -86,7 +86,7 @@ def status(name: str, allowed: str, pid: int = 4242, uid: int = 1000) -> str:
     )
 
 
-def _write_v1(root: Path, group: str, cpuset: str | None, quota: float | None) -> None:
+def _write_v1(root: Path, online: str, group: str, cpuset: str | None, quota: float | None) -> None:
     write(root, "/proc/self/cgroup", f"3:cpuset:{group}\n2:cpu,cpuacct:{group}\n")
     write(
         root,
@@ -95,6 +95,7 @@ def _write_v1(root: Path, group: str, cpuset: str | None, quota: float | None) -
         "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
         "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
     )
+    write(root, "/sys/fs/cgroup/cpuset/cpuset.cpus", online + "\n")
     if cpuset is not None:
         write(root, f"/sys/fs/cgroup/cpuset{group}/cpuset.effective_cpus", cpuset + "\n")
     limit = -1 if quota is None else int(quota * 100000)
@@ -103,7 +104,7 @@ def _write_v1(root: Path, group: str, cpuset: str | None, quota: float | None) -
     write(root, f"/sys/fs/cgroup/cpu,cpuacct{group}/cpu.stat", "nr_periods 20\nnr_throttled 3\nthrottled_time 99\n")
 
 
-def _write_v2(root: Path, group: str, cpuset: str | None, quota: float | None) -> None:
+def _write_v2(root: Path, online: str, group: str, cpuset: str | None, quota: float | None) -> None:
     write(root, "/proc/self/cgroup", f"0::{group}\n")
     write(root, "/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
     limit = "max" if quota is None else str(int(quota * 100000))

@@ -54,6 +54,18 @@ TABLE: dict[str, Entry] = {
         "throughput:MinThroughput",
         "min_throughput(rate): the throughput fixture must measure at least this many samples/s.",
     ),
+    "cpu_mask": Entry(
+        "cores:CpuMask",
+        "cpu_mask: the affinity mask and the cpuset leave the cores that the variables promise.",
+        marker=False,
+    ),
+    "cpu_quota": Entry(
+        "cores:CpuQuota", "cpu_quota: the CPU quota carries the threads that are started.", marker=False
+    ),
+    "omp_binding": Entry("cores:OmpBinding", "omp_binding: OpenMP does not bind the main thread.", marker=False),
+    "dead_variables": Entry(
+        "dead:DeadVariables", "dead_variables: no variable is set that the job's framework never reads.", marker=False
+    ),
     "versions": Entry("versions:Versions", "Installed versions are not known to break together.", marker=False),
 }
 
@@ -64,5 +76,13 @@ def load(name: str) -> Check:
     return cast(Check, getattr(importlib.import_module(f"pytest_ascendenv.checks.{module}"), cls)())
 
 
-HOST_CHECKS: tuple[str, ...] = ("shared_memory", "open_files", "versions")
+HOST_CHECKS: tuple[str, ...] = (
+    "shared_memory",
+    "open_files",
+    "cpu_mask",
+    "cpu_quota",
+    "omp_binding",
+    "dead_variables",
+    "versions",
+)
 """Run where nothing is declared: they need no expected value."""

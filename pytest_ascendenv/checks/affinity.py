@@ -12,7 +12,6 @@ from pytest_ascendenv.environment import AscendEnv
 from pytest_ascendenv.verdict import Fact, Finding, Verdict
 
 REFERENCE = "Ascend/pytorch: docs/zh/api/environment_variable/performance_tuning/CPU_AFFINITY_CONF.md"
-LIVING = "msrun --bind_core=True, or mindspore.runtime.set_cpu_affinity(True)"
 _MODES = {"off": "off", "coarse": "coarse", "fine": "fine", "0": "off", "1": "coarse", "2": "fine"}
 _SAYS = {
     "off": "no binding",
@@ -60,7 +59,7 @@ def _never_read(wanted: str, env: AscendEnv) -> Finding:
         "this process",
         (env.affinity.conf, env.affinity.framework, *env.cpu.facts()),
         "" if verdict is Verdict.PASS else f"{CONF} is read by torch_npu alone",
-        "" if verdict is Verdict.PASS else f"bind with {LIVING}",
+        "" if verdict is Verdict.PASS else f"bind with {env.binders.living()}",
         REFERENCE,
         notes,
     )
@@ -123,7 +122,9 @@ def _notes(env: AscendEnv) -> tuple[str, ...]:
         notes += [effect.note] if effect.note else []
         notes += effect.binding.notes if effect.devices_known else ()
     if env.affinity.text and env.affinity.framework.status == "conditional":
-        notes.append(f"nothing in this environment reads {CONF}: it has mindspore and no torch_npu ({LIVING})")
+        notes.append(
+            f"nothing in this environment reads {CONF}: it has mindspore and no torch_npu ({env.binders.living()})"
+        )
     return tuple(dict.fromkeys(notes))
 
 
