@@ -35,5 +35,8 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     treat_as: dict[str, StorageKind] = {}
     """What kind of storage a folder is, where the site knows more than the host can tell."""
 
+    cache: list[str] = []
+    """Directories in which the job keeps caches (``cache_dir``), beside those that its environment names."""
+
     unknown: Literal["error", "skip"] = "error"
     """What "could not tell" becomes."""

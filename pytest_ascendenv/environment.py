@@ -15,11 +15,14 @@ from pytest_ascendenv.probes.host import Host
 from pytest_ascendenv.verdict import Fact, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pytest_ascendenv.affinity.binders import Binders
     from pytest_ascendenv.affinity.effect import Affinity
+    from pytest_ascendenv.probes.caches import Cache
     from pytest_ascendenv.probes.cpu import Cpu
+    from pytest_ascendenv.probes.disk import Bandwidth, Mode, Refused
+    from pytest_ascendenv.probes.files import Files
     from pytest_ascendenv.probes.limits import Limit
     from pytest_ascendenv.probes.memory import SharedMemory
     from pytest_ascendenv.probes.storage import Storage
@@ -74,6 +77,26 @@ class AscendEnv:
         from pytest_ascendenv.probes.storage import resolve
 
         return resolve(self.host, path, self.declared.treat_as)
+
+    def bandwidth(self, storage: Storage, mode: Mode, size: int) -> Bandwidth | Refused:
+        """Measure ("write" or "read") up to ``size`` bytes three times where ``storage`` is; nothing is left behind."""
+        from pytest_ascendenv.probes import disk
+
+        return (disk.write if mode == "write" else disk.read)(self.host, storage, size)
+
+    def files(self, path: str) -> Files:
+        """Count and sizes of the files at a path, and the times in which a sample of them opens and reads."""
+        from pytest_ascendenv.probes.files import sample
+
+        return sample(self.host, path)
+
+    def caches(self, paths: Sequence[str] = ()) -> tuple[Cache, ...]:
+        """The named cache directories; without any those of the settings and of this environment."""
+        from pytest_ascendenv.probes.caches import Cache, caches
+
+        if paths:
+            return tuple(Cache(path, "declared") for path in paths)
+        return caches(self.host, self.declared.cache)
 
     @cached_property
     def shared_memory(self) -> SharedMemory:

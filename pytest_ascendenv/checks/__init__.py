@@ -23,7 +23,20 @@ TABLE: dict[str, Entry] = {
     ),
     "local_storage": Entry(
         "storage:LocalStorage",
-        "local_storage(*paths): every path must live on a disk of this host (links, binds, overlay resolved).",
+        "local_storage(*paths, write, read): every path must live on a disk of this host (links, binds, overlay "
+        'resolved), which writes and reads that fast ("1 GB/s").',
+    ),
+    "small_files": Entry(
+        "smallfiles:SmallFiles",
+        'small_files(*paths, p99): 99 of 100 files there must open and be read in that time ("10 ms").',
+    ),
+    "local_cache": Entry(
+        "caches:LocalCache",
+        "local_cache(*paths): the cache directories (HF_HOME, ASCEND_CACHE_PATH …) must be on a disk of this host.",
+    ),
+    "disk_space": Entry(
+        "space:DiskSpace",
+        'disk_space(*paths, free, inodes): the file systems of the data must have that much room ("100 GB").',
     ),
     "shared_memory": Entry(
         "memory:SharedMemory",

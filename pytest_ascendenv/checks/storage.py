@@ -1,48 +1,35 @@
-"""local_storage: the data must live on a disk of this host."""
+"""local_storage: the data must live on a disk of this host, and the disk may have to be fast."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_ascendenv.checks import paths, quantities
+from pytest_ascendenv.checks.bandwidth import Speed, judge_speed
+from pytest_ascendenv.checks.quantities import show_rate
 from pytest_ascendenv.verdict import Finding, Unknown, Verdict
 
 if TYPE_CHECKING:
     from pytest_ascendenv.environment import AscendEnv
+    from pytest_ascendenv.probes.disk import Mode
     from pytest_ascendenv.probes.storage import Storage
 
 REFERENCE = "msprof-analyze, advisor/rules/en/dataloader.yaml: move data from remote storage to a local disk"
 MET = frozenset(["local-ssd", "local-hdd", "local-unknown", "ram"])
 NOT_TOLD = frozenset(["container-layer", "unknown"])
-NO_PATH = 'no path given: name it (local_storage = "/data/coco") or set data = ["/data/coco"] in the settings'
+SIZE = "256 MiB"
+LARGEST = "1 GiB"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The paths, or none for the declared data."""
+    """The paths, or none for the declared data; the floors in bytes/s by mode; the bytes of one run."""
 
     paths: tuple[str, ...] = ()
-
-
-def paths_of(values: Iterable[Any], name: str) -> tuple[str, ...]:
-    """Paths from marker arguments; TypeError for what is no path, ValueError for an empty one."""
-    found = []
-    for value in values:
-        if not isinstance(value, (str, os.PathLike)):
-            raise TypeError(f"{name} takes paths, not {value!r}")
-        if not os.fspath(value):
-            raise ValueError(f"{name} got an empty path")
-        found.append(str(os.fspath(value)))
-    return tuple(found)
-
-
-def declared_paths(paths: Sequence[str], env: AscendEnv) -> tuple[str, ...]:
-    """The named paths, else the declared data; raises Unknown where there is neither."""
-    if not (paths or env.declared.data):
-        raise Unknown(NO_PATH)
-    return tuple(paths or env.declared.data)
+    speeds: tuple[tuple[Mode, float], ...] = ()
+    size: int = 0
 
 
 class LocalStorage:
@@ -51,26 +38,40 @@ class LocalStorage:
     Met by local-ssd, local-hdd (noted: the vendor advises an SSD), local-unknown (noted: a virtual disk or RAID volume
     whose disks the host cannot see) and ram (noted: memory is no disk). A path that does not exist is a failure. What
     cannot be proved local, such as a container's own layer or an unknown FUSE file system, is "could not tell".
+
+    ``write`` and ``read`` are floors such as "1 GB/s", ``size`` what one of the three runs moves (256 MiB, 1 GiB at
+    most). They are measured only where the path is local.
     """
 
     name = "local_storage"
     when: Literal["before", "after"] = "before"
 
-    def parse(self, *paths: Any, path: Any = ()) -> Wanted:
-        more = [path] if isinstance(path, (str, os.PathLike)) else path
-        return Wanted(paths_of([*paths, *more], self.name))
+    def parse(self, *names: Any, path: Any = (), write: Any = None, read: Any = None, size: Any = SIZE) -> Wanted:
+        floors: tuple[tuple[Mode, Any], ...] = (("write", write), ("read", read))
+        speeds = tuple((m, quantities.rate(v, f"{self.name}: {m}")) for m, v in floors if v is not None)
+        amount = quantities.size(size, f"{self.name}: size")
+        if not quantities.size("4 MiB") <= amount <= quantities.size(LARGEST):
+            raise ValueError(f"{self.name}: size must be from 4 MiB to {LARGEST}, not {size!r}")
+        return Wanted(paths.parse(self.name, names, path), speeds, amount)
 
     def judge(self, wanted: Wanted, env: AscendEnv) -> Finding:
-        seen, unseen = _look(declared_paths(wanted.paths, env), env)
+        seen, unseen = paths.look(paths.declared(wanted.paths, env), env)
         bad = [storage for storage in seen if storage.missing or storage.kind not in MET | NOT_TOLD]
         unseen += [_not_told(storage) for storage in seen if not storage.missing and storage.kind in NOT_TOLD]
         if unseen and not bad:
             raise Unknown("; ".join(unseen))
+        if bad:
+            return self._elsewhere(wanted, seen, bad, unseen)
+        return self._here(wanted, env, seen)
+
+    def _elsewhere(
+        self, wanted: Wanted, seen: Sequence[Storage], bad: Sequence[Storage], unseen: Sequence[str]
+    ) -> Finding:
         return Finding(
             precondition=self.name,
-            verdict=Verdict.FAIL if bad else Verdict.PASS,
-            expected="every path on a disk of this host",
-            found="; ".join(_found(storage) for storage in bad or seen),
+            verdict=Verdict.FAIL,
+            expected=_expected(wanted),
+            found="; ".join(map(_found, bad)),
             evidence=tuple(fact for storage in seen for fact in storage.chain),
             cause="; ".join(filter(None, map(_cause, bad))),
             fix=_fix(bad),
@@ -78,16 +79,40 @@ class LocalStorage:
             notes=(*unseen, *filter(None, map(_note, seen))),
         )
 
+    def _here(self, wanted: Wanted, env: AscendEnv, seen: Sequence[Storage]) -> Finding:
+        speeds = [judge_speed(env, storage, m, floor, wanted.size) for storage in seen for m, floor in wanted.speeds]
+        slow = [speed for speed in speeds if speed.fault]
+        unknown = [speed.unknown for speed in speeds if speed.unknown]
+        if unknown and not slow:
+            raise Unknown("; ".join(unknown))
+        found = [speed.found for speed in slow] or [*map(_found, seen), *(speed.found for speed in speeds)]
+        return Finding(
+            precondition=self.name,
+            verdict=Verdict.FAIL if slow else Verdict.PASS,
+            expected=_expected(wanted),
+            found="; ".join(found),
+            evidence=(*(f for storage in seen for f in storage.chain), *(f for speed in speeds for f in speed.facts)),
+            cause=_joined(speed.fault for speed in slow),
+            fix=_joined(speed.fix for speed in slow),
+            reference=REFERENCE,
+            notes=(*unknown, *_notes(seen, speeds)),
+        )
 
-def _look(paths: Iterable[str], env: AscendEnv) -> tuple[list[Storage], list[str]]:
-    """What could be resolved, and the reasons of what could not; one dead mount does not hide the others."""
-    seen, unseen = [], []
-    for path in paths:
-        try:
-            seen.append(env.storage(path))
-        except Unknown as unknown:
-            unseen.append(str(unknown))
-    return seen, unseen
+
+def _joined(words: Any) -> str:
+    return "; ".join(dict.fromkeys(words))
+
+
+def _expected(wanted: Wanted) -> str:
+    floors = [f"{mode}s of at least {show_rate(floor)}" for mode, floor in wanted.speeds]
+    return " with ".join(["every path on a disk of this host", *([" and ".join(floors)] if floors else [])])
+
+
+def _notes(seen: Sequence[Storage], speeds: Sequence[Speed]) -> list[str]:
+    measured = any(speed.facts for speed in speeds)
+    hosts = [storage.path for storage in seen if storage.kind == "local-unknown"] if measured else []
+    own = [f"what was measured at {path} may come from a cache of the machine below" for path in hosts]
+    return [*filter(None, map(_note, seen)), *(speed.note for speed in speeds if speed.note), *own]
 
 
 def _not_told(storage: Storage) -> str:

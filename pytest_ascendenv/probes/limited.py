@@ -54,8 +54,10 @@ def _end(child: subprocess.Popen[str]) -> None:
     if child.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             child.wait(GRACE)
+        except subprocess.TimeoutExpired:  # in an uninterruptible call: it ends when that does, and nobody waits for it
+            child.returncode = -signal.SIGKILL
     for pipe in (child.stdout, child.stderr):
         if pipe is not None:
             pipe.close()

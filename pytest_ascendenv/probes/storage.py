@@ -25,7 +25,8 @@ class Storage:
 
     ``kind`` is one of ``devices.RANK``; ``chain`` the steps that led there; ``reason`` why no more than that is known.
     Where the path does not exist, ``missing`` names it and everything else speaks of its nearest existing parent.
-    ``treated`` is the site's own word for the kind where the settings override what was found.
+    ``treated`` is the site's own word for the kind where the settings override what was found. ``disks`` are the
+    disks at the ends of the chain, as far as sysfs shows them.
     """
 
     path: str
@@ -150,13 +151,14 @@ def _why_unknown(mount: Mount) -> str:
 def _block(host: Host, base: Storage, seconds: float, depth: int) -> Storage:
     if base.mount.anonymous and not base.mount.source.startswith("/dev/"):
         return _image(host, base, seconds, depth)
-    disks = _disks(host, base.mount)
-    leaves = [device for disk in disks for device in disk.walk() if not device.below]
+    tops = _disks(host, base.mount)
+    leaves = [device for top in tops for device in top.walk() if not device.below]
     parts = [_leaf(host, leaf, seconds, depth) for leaf in leaves]
     kind = worst([part.kind for part in parts])
     reason = next((part.reason for part in parts if part.kind == kind), "")
-    facts = (fact for disk in disks for fact in disk.facts)
+    facts = (fact for top in tops for fact in top.facts)
     chain = (*base.chain, *facts, *(fact for part in parts for fact in part.chain))
+    disks = tuple(dict.fromkeys(disk for part in parts for disk in part.disks))
     return replace(base, kind=kind, reason=reason, disks=disks, chain=chain)
 
 
@@ -174,6 +176,7 @@ class _Part(NamedTuple):
     kind: Kind
     reason: str = ""
     chain: tuple[Fact, ...] = ()
+    disks: tuple[Device, ...] = ()
 
 
 def _leaf(host: Host, leaf: Device, seconds: float, depth: int) -> _Part:
@@ -181,11 +184,11 @@ def _leaf(host: Host, leaf: Device, seconds: float, depth: int) -> _Part:
     if not leaf.backing:
         kind = _kind(leaf)
         told = kind in ("unknown", "local-unknown") and leaf.wire
-        return _Part(kind, f"{leaf.name}: {leaf.wire.what}" if told and leaf.wire else "")
+        return _Part(kind, f"{leaf.name}: {leaf.wire.what}" if told and leaf.wire else "", (), (leaf,))
     below = _resolve(host, leaf.backing, seconds, depth + 1)
     if below.missing:
         raise Unknown(f"{leaf.name}: its file {leaf.backing} is not visible here")
-    return _Part(below.kind, below.reason, below.chain)
+    return _Part(below.kind, below.reason, below.chain, below.disks)
 
 
 def _image(host: Host, base: Storage, seconds: float, depth: int) -> Storage:
@@ -196,7 +199,7 @@ def _image(host: Host, base: Storage, seconds: float, depth: int) -> Storage:
     below = _resolve(host, source, seconds, depth + 1)
     if below.missing:
         raise Unknown(f"the source {source} of {base.mount_point} is not visible here")
-    return replace(base, kind=below.kind, chain=(*base.chain, *below.chain), reason=below.reason)
+    return replace(base, kind=below.kind, chain=(*base.chain, *below.chain), reason=below.reason, disks=below.disks)
 
 
 def _kind(leaf: Device) -> Kind:
@@ -251,7 +254,7 @@ def _over(base: Storage, parts: list[Storage]) -> Storage:
     chain = tuple(fact for part in parts for fact in part.chain)
     kind = worst([part.kind for part in parts])
     reason = next((part.reason for part in parts if part.kind == kind), "")
-    disks = tuple(disk for part in parts for disk in part.disks)
+    disks = tuple(dict.fromkeys(disk for part in parts for disk in part.disks))
     return replace(base, kind=kind, chain=(*base.chain, *chain), reason=reason, disks=disks)
 
 

@@ -1,16 +1,23 @@
-"""Captured hosts: a mount table and the part of sysfs that it leads to."""
+"""Captured hosts (a mount table and the part of sysfs that it leads to), and real mounts."""
 
 from __future__ import annotations
 
+import functools
+import json
 import os
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
+import pytest_ascendenv
 from pytest_ascendenv.declared import Declared
 from pytest_ascendenv.environment import AscendEnv
 from pytest_ascendenv.probes.host import Host
 
+PACKAGES = str(Path(pytest_ascendenv.__file__).parents[1])  # the package under test, installed or not
 ROOT_MOUNT = "20 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw"
 
 
@@ -51,3 +58,65 @@ class Tree:
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
     return Tree(tmp_path / "captured")
+
+
+class Mounts:
+    """Real mounts in namespaces of their own: they and their daemons are gone when the program is."""
+
+    PROLOGUE = "set -e; mount --make-rprivate / ; cd {work}\n"
+
+    def __init__(self, work: Path) -> None:
+        self.work = work
+
+    def run(self, setup: str, program: str) -> dict[str, object]:
+        """Mount by shell commands (in ``work``), then run a Python program there; what it prints is JSON."""
+        script = self.PROLOGUE.format(work=self.work) + setup + '\nexec "$PYTHON" "$PROGRAM"\n'
+        file = self.work / "program.py"
+        file.write_text(textwrap.dedent(program))
+        environ = {**os.environ, "PYTHON": sys.executable, "PROGRAM": str(file), "PYTHONPATH": PACKAGES}
+        done = subprocess.run(
+            ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", script],
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        answer: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+        return answer
+
+    def kinds(self, setup: str, *paths: str) -> dict[str, dict[str, str]]:
+        """What is said of each path (relative to ``work``): kind, reason, and the names and values of the chain."""
+        program = f"""
+            import json
+            from pytest_ascendenv.environment import AscendEnv
+            found = {{}}
+            for name in {list(paths)!r}:
+                seen = AscendEnv().storage({str(self.work)!r} + "/" + name)
+                chain = [(fact.name, str(fact.value)) for fact in seen.chain]
+                found[name] = dict(kind=seen.kind, reason=seen.reason, filesystem=seen.filesystem, chain=chain)
+            print(json.dumps(found))
+            """
+        return self.run(setup, program)  # type: ignore[return-value]
+
+
+@functools.lru_cache
+def why_no_mounts() -> str:
+    """Why mounts cannot be made here, or ""."""
+    if os.geteuid() != 0:
+        return "making mounts needs root"
+    tried = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "x", "/mnt"], capture_output=True, text=True)
+    return tried.stderr.strip() if tried.returncode else ""
+
+
+@pytest.fixture
+def mounts(tmp_path: Path) -> Mounts:
+    if why := why_no_mounts():
+        pytest.skip(f"no mounts can be made here: {why}")
+    return Mounts(tmp_path)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> str:
+    """The kind of the disk that the test's own files are on."""
+    return AscendEnv().storage(str(tmp_path)).kind
