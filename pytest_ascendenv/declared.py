@@ -40,3 +40,10 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     unknown: Literal["error", "skip"] = "error"
     """What "could not tell" becomes."""
+
+    inconclusive: Literal["warn", "fail"] = "warn"
+    """What a throughput within its own noise of the floor becomes: its point estimate decides with a warning, or it
+    fails."""
+
+    contended: Literal["fail", "inconclusive"] = "fail"
+    """What a throughput below the floor is while other processes have the cores: a failure, or nobody can tell."""

@@ -22,7 +22,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import IO, Any, NoReturn
 
-from pytest_ascendenv.pipeline import frames, leftovers, processes
+from pytest_ascendenv.pipeline import frames, leftovers, lock, processes
 from pytest_ascendenv.pipeline.failures import NotMeasured, PipelineError, Raised, Stalled
 
 POLL = 0.05  # seconds between two looks at the child
@@ -284,6 +284,7 @@ def _live(work: Work, progress: Progress, dump: IO[bytes], sender: Connection, p
 
 
 def _settle_in(dump: IO[bytes], parent: int) -> None:
+    lock.forget()
     os.setsid()  # its own group: Ctrl-C reaches the parent, which then ends this one
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)

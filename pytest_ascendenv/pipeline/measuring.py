@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_ascendenv.pipeline import child, decision, inprocess, processes, result, sources
+from pytest_ascendenv.pipeline import child, decision, inprocess, load, lock, result, sources
+from pytest_ascendenv.pipeline.cause import Load
 from pytest_ascendenv.pipeline.child import Limits, Send, Tick
 from pytest_ascendenv.pipeline.counting import Count, Counter, counter
 from pytest_ascendenv.pipeline.decision import Rule, Window
@@ -39,6 +40,7 @@ def measure(
     stall_limit: float = child.STALL,
     isolate: bool = True,
     others: int = 0,
+    patience: float = lock.PATIENCE,
     watch: Callable[[int, int], None] = lambda batches, samples: None,
 ) -> Throughput:
     """The throughput of a ``mindspore.dataset``, a loader, an iterable or a generator, read by an own iterator.
@@ -46,7 +48,8 @@ def measure(
     With ``floor`` (samples/s) it ends as soon as the verdict is clear, at most ``max_time`` seconds after the warm-up;
     with ``duration`` (seconds after the warm-up) exactly then; with neither when the rate is known well enough.
     ``batch_size`` and ``count`` (item -> samples) overrule what the source says of itself. ``isolate=False`` reads in
-    this process, for a source whose threads already run here.
+    this process, for a source whose threads already run here. ``others`` is the number of test workers beside this one:
+    measurements wait for one another on a host (at most ``patience`` seconds), but other tests do not.
 
     Raises TypeError or ValueError for wrong arguments; NothingMeasured, Stalled, PipelineError or NotMeasured where
     there is no rate to give.
@@ -57,10 +60,11 @@ def measure(
     rule = Rule(floor, max_variation, run_variation)
     job = _Job(sources.source_of(source), counter(source, batch_size, count), enough(rule, duration, max_time), warmup)
     limits = Limits(first_limit, stall_limit, floor)
-    trace, cpu, method = _read(job, limits, isolate and not sources.started_here(source), watch)
+    with lock.alone(patience) as alone:
+        trace, seen, method = _read(job, limits, isolate and not sources.started_here(source), watch)
     if not trace.all_samples:
         raise NothingMeasured(_nothing(job.source, trace))
-    return result.of_trace(trace, rule, cpu, method=method, counted=job.counter.how, others=others)
+    return result.of_trace(trace, rule, seen, method=method, counted=job.counter.how, others=others + (not alone))
 
 
 def _positive(name: str, value: float | None) -> None:
@@ -86,31 +90,30 @@ class _Job:
     warmup: float
 
     def __call__(self, tick: Tick, send: Send) -> None:
-        begun = processes.threads(os.getpid())
-        warmed = [begun]
+        first = time.perf_counter(), load.ticks()
+        moments = [load.moment()]
         meter = Meter(
             self.source,
             self.counter.rows,
             self.enough,
             self.warmup,
             tick,
-            lambda: warmed.append(processes.threads(os.getpid())),
+            lambda: moments.append(load.moment()),
         )
         trace = meter.run()
-        spent = processes.spent(begun if trace.short else warmed[-1], processes.threads(os.getpid()))
-        send((trace, sum(thread.run for thread in spent.values()) / 1e9 if spent else None))
+        send((trace, load.load(moments[0 if trace.short else -1], load.moment(), first)))
         if not self.source.slow_to_close:  # worker processes take a second: their end is left to the parent
             sources.close(meter.iterator)
 
 
-def _read(job: _Job, limits: Limits, isolate: bool, watch: Callable[[int, int], None]) -> tuple[Trace, Any, str]:
+def _read(job: _Job, limits: Limits, isolate: bool, watch: Callable[[int, int], None]) -> tuple[Trace, Load, str]:
     if isolate and child.possible():
         try:
             return (*child.run(job, limits, watch), "forked child")
         except OSError as error:  # no process to be had
             why = error.strerror or str(error)
-            trace, cpu = inprocess.run(job, limits, watch)
-            return replace(trace, note=trace.note or f"read in this process: fork failed ({why})"), cpu, "in process"
+            trace, seen = inprocess.run(job, limits, watch)
+            return replace(trace, note=trace.note or f"read in this process: fork failed ({why})"), seen, "in process"
     return (*inprocess.run(job, limits, watch), "in process")
 
 

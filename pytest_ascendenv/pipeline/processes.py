@@ -21,7 +21,7 @@ Threads = dict[int, Thread]
 """By thread id."""
 
 
-def _stat(pid: int) -> list[str]:
+def stat(pid: int) -> list[str]:
     """The fields of /proc/PID/stat from the state on; [] where the process is gone."""
     try:
         return (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -29,9 +29,20 @@ def _stat(pid: int) -> list[str]:
         return []
 
 
+def name(pid: int) -> str:
+    """The program and, of an interpreter, its script: no other argument, which may be a secret."""
+    try:
+        words = (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        comm = (PROC / str(pid) / "comm").read_text(errors="replace").strip()
+    except OSError:
+        return "?"
+    scripts = [os.path.basename(word) for word in words[1:] if word.endswith((".py", ".sh")) and word[0] != "-"]
+    return f"{comm} {scripts[0]}" if scripts else comm
+
+
 def members(root: int) -> list[int]:
     """The living processes below ``root`` and those of its session, also when their parent is gone; root included."""
-    stats = {int(p.name): _stat(int(p.name)) for p in PROC.iterdir() if p.name.isdigit()}
+    stats = {int(p.name): stat(int(p.name)) for p in PROC.iterdir() if p.name.isdigit()}
     found = {pid for pid, fields in stats.items() if fields and fields[0] != "Z" and int(fields[3]) == root}
     found |= {root} if root in stats else set()
     grown = True

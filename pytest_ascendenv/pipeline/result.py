@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_ascendenv.pipeline import decision
+from pytest_ascendenv.pipeline import decision, picture
+from pytest_ascendenv.pipeline.cause import Cause, Load, cause
 from pytest_ascendenv.pipeline.decision import Answer, Rule, Window
 from pytest_ascendenv.pipeline.loop import Trace
 
@@ -44,7 +45,18 @@ class Throughput:
     rule: Rule = NO_RULE
     short: bool = False
     others: int = 0
+    load: Load | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
+
+    @property
+    def cause(self) -> Cause:
+        """Why it is as fast as it is: who had the cores meanwhile."""
+        return cause(self.load) if self.load else Cause("UNKNOWN", "the load of the cores was not read")
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others took a good share of the cores, or tests ran beside it."""
+        return self.others > 0 or self.cause.kind == "STARVED"
 
     def __str__(self) -> str:
         return f"{self.rate:.1f} samples/s ({self.samples} samples in {self.seconds:.2f} s)"
@@ -74,6 +86,13 @@ class Throughput:
     def __ge__(self, other: object) -> bool:
         return self._compare(other, lambda a, b: a >= b)
 
+    def picture(self) -> str:
+        """The windows as a sparkline with the slowest and the fastest rate; "" for less than three."""
+        if len(self.windows) < decision.FEW_WINDOWS:
+            return ""
+        rates = decision.rates(self.windows)
+        return f"windows {picture.sparkline(rates)} {min(rates):.0f} to {max(rates):.0f} samples/s"
+
     def figures(self) -> dict[str, float | int | str | None]:
         """Plain values for a report or for JUnit properties; an open end of the interval is None."""
         low, high = self.interval
@@ -91,11 +110,12 @@ class Throughput:
             "windows": len(self.windows),
             "cpu_ms_per_sample": self.cpu_ms_per_sample,
             "answer": self.answer,
+            "cause": self.cause.kind,
             "method": self.method,
         }
 
 
-def of_trace(trace: Trace, rule: Rule, cpu_seconds: float | None, **known: Any) -> Throughput:
+def of_trace(trace: Trace, rule: Rule, load: Load | None, **known: Any) -> Throughput:
     """The figures of a trace with at least one sample."""
     windows = trace.windows
     notes = [trace.note] if trace.note else []
@@ -116,7 +136,8 @@ def of_trace(trace: Trace, rule: Rule, cpu_seconds: float | None, **known: Any) 
         slowest=min(rates),
         variation=decision.variation(windows),
         first_batch=trace.first_batch,
-        cpu_ms_per_sample=None if cpu_seconds is None else 1e3 * cpu_seconds / samples,
+        cpu_ms_per_sample=1e3 * load.own / samples if load is not None and load.own else None,
+        load=load,
         windows=windows,
         batches=trace.batches,
         answer=decision.decide(windows, rule),

@@ -1,0 +1,167 @@
+"""Why a pipeline is as slow as it is: who had the cores while it was measured. Pure; ``load`` reads the figures.
+
+The thresholds were set on 140 trials (quiet, pinned, with steady and bursty intruders, sleeping pipelines) with wide
+gaps: the waiting share was .16 or less against .33 or more, the foreign share .01 or less against .15 or more.
+Run delay alone cannot tell a neighbour from the pipeline's own crowding, and foreign load alone would blame a
+neighbour for a pipeline that sleeps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pytest_ascendenv.probes import cpulist
+
+WAITING = 0.20
+FOREIGN = 0.12
+IDLE = 0.15
+THROTTLED = 0.10
+"""Share of the scheduler's periods in which the quota was used up: more than a chance one."""
+PERIOD = 0.1  # seconds, the kernel's default cpu.max period
+
+Kind = Literal["STARVED", "CROWDED", "CPU-BOUND", "WAITS", "THROTTLED", "UNKNOWN"]
+
+
+@dataclass(frozen=True)
+class Intruder:
+    """Another process and the CPU-seconds per second that it took on the cores of the pipeline."""
+
+    pid: int
+    name: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Load:
+    """What happened on the cores of the measured process.
+
+    ``seconds`` of wall time; ``cores`` it may use, of ``online`` ones; ``own`` CPU-seconds of its threads and workers;
+    ``busy`` CPU-seconds of anyone on those cores (None: ``why`` it is not known); ``waited`` seconds that its busiest
+    thread could have run but had no core (None where the kernel does not tell); ``throttled`` periods in which its
+    cgroup's quota was used up; ``active`` threads that ran for a tenth of the time or more, or wanted to.
+    """
+
+    seconds: float
+    cores: tuple[int, ...]
+    online: int
+    own: float
+    busy: float | None
+    waited: float | None
+    throttled: int = 0
+    active: int = 0
+    intruders: tuple[Intruder, ...] = ()
+    why: str = ""
+
+    @property
+    def capacity(self) -> float:
+        """CPU-seconds that the cores can give."""
+        return self.seconds * len(self.cores)
+
+    @property
+    def foreign(self) -> float | None:
+        """Share of the capacity that went to other processes; None where it is not known."""
+        return None if self.busy is None else min(1.0, max(0.0, (self.busy - self.own) / self.capacity))
+
+    @property
+    def idle(self) -> float | None:
+        return None if self.busy is None else max(0.0, 1 - self.busy / self.capacity)
+
+    @property
+    def waiting(self) -> float | None:
+        """Share of the time that the busiest thread had no core."""
+        return None if self.waited is None else self.waited / self.seconds
+
+
+@dataclass(frozen=True)
+class Cause:
+    """``kind`` in one word, ``text`` and ``fix`` for people."""
+
+    kind: Kind
+    text: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"
+
+
+def cause(load: Load) -> Cause:
+    """The cause that the figures speak for."""
+    if load.throttled * PERIOD >= THROTTLED * load.seconds:
+        return _throttled(load)
+    if load.waiting is None:
+        return Cause("UNKNOWN", "the kernel does not tell how long threads wait for a core (no schedstat)")
+    if load.foreign is None or load.idle is None:
+        return _without_stat(load)
+    if load.waiting >= WAITING:
+        return _starved(load) if load.foreign >= FOREIGN else _crowded(load)
+    if load.idle < IDLE and load.foreign < IDLE:
+        return Cause(
+            "CPU-BOUND",
+            f"it uses {_cores(load)} fully ({load.own / load.seconds:.1f} of {len(load.cores)} CPUs), nobody else does",
+            "make the slowest operation cheaper, or give the job more cores",
+        )
+    return Cause(
+        "WAITS",
+        f"its threads neither run nor wait for a core: {load.idle:.0%} of {_cores(load)} was idle; it waits for I/O, "
+        "a sleep or a lock",
+        "give the operation that waits more workers, or faster storage",
+    )
+
+
+def at_rest(rate: float, load: Load) -> float | None:
+    """About the rate on the same cores without the others, where they took some: not exact enough for a verdict."""
+    if load.foreign is None or load.foreign >= 1 or cause(load).kind != "STARVED":
+        return None
+    return rate / (1 - load.foreign)
+
+
+def _throttled(load: Load) -> Cause:
+    return Cause(
+        "THROTTLED",
+        f"the CPU quota of its control group was used up {load.throttled} times in {load.seconds:.1f} s",
+        "raise the CPU limit of the container (cpu.max), or use fewer workers",
+    )
+
+
+def _without_stat(load: Load) -> Cause:
+    if (load.waiting or 0) < WAITING:
+        return Cause("UNKNOWN", f"foreign load is not known ({load.why}); its threads did not wait for cores")
+    return Cause(
+        "UNKNOWN",
+        f"its busiest thread had no core for {load.waiting:.0%} of the time, whose fault is not known: {load.why}",
+    )
+
+
+def _starved(load: Load) -> Cause:
+    who = ", ".join(f"{each.name} (pid {each.pid}, {each.share:.1f} CPUs)" for each in load.intruders[:3])
+    narrow = _narrow(load)
+    return Cause(
+        "STARVED",
+        f"{load.foreign:.0%} of {_cores(load)} went to other processes"
+        + (f": {who}" if who else " that cannot be seen from here")
+        + f"; its busiest thread had no core for {load.waiting:.0%} of the time",
+        "stop them or bind them to other cores" + (", or widen the binding of this process" if narrow else ""),
+    )
+
+
+def _crowded(load: Load) -> Cause:
+    text = (
+        f"{load.active} of its own threads share {_cores(load)}, nobody else does; "
+        f"the busiest had no core for {load.waiting:.0%} of the time"
+    )
+    if _narrow(load):
+        few = f"{len(load.cores)} of {load.online} CPUs"
+        fix = f"widen the binding (taskset, cpuset, CPU_AFFINITY_CONF): it may use {few}"
+    else:
+        fix = "use fewer workers, or a machine with more cores"
+    return Cause("CROWDED", text, fix)
+
+
+def _narrow(load: Load) -> bool:
+    return len(load.cores) < load.online
+
+
+def _cores(load: Load) -> str:
+    word = "CPU" if len(load.cores) == 1 else "CPUs"
+    return f"{word} {cpulist.show(load.cores)}"
