@@ -101,11 +101,28 @@ def _finding(wanted: Floor, judged: _Judged, env: AscendEnv) -> Finding:
         f"{measured}, varying by {measured.variation:.0%}" if swings else str(measured),
         subject=env.subject,
         evidence=_evidence(measured),
-        cause="" if passed else str(measured.cause),
-        fix="" if passed else measured.cause.fix or FIX,
+        cause="" if passed else _cause(measured),
+        fix="" if passed else _fix(measured),
         notes=((judged.why,) if judged.why else ()) + measured.notes,
-        detail="" if passed else measured.picture(),
+        detail="" if passed else _detail(measured),
     )
+
+
+def _cause(measured: Throughput) -> str:
+    if measured.stage is None or measured.remedy is None:
+        return str(measured.cause)
+    return f"{measured.cause}. The slow operation is {measured.stage.title}: {measured.remedy.reason}"
+
+
+def _fix(measured: Throughput) -> str:
+    """Of the cores where others or a quota have them, else of the slow operation."""
+    if measured.remedy is not None and measured.cause.kind not in ("STARVED", "THROTTLED", "CROWDED"):
+        return measured.remedy.fix
+    return measured.cause.fix or FIX
+
+
+def _detail(measured: Throughput) -> str:
+    return "\n".join(filter(None, [measured.picture(), measured.stage.table() if measured.stage else ""]))
 
 
 FIX = "give the slowest operation of the pipeline more workers, or make it cheaper; then measure it again"

@@ -51,7 +51,7 @@ def ticks() -> Ticks:
     return found
 
 
-def load(before: Moment, after: Moment, first: tuple[float, Ticks]) -> Load:
+def load(before: Moment, after: Moment, first: tuple[float, Ticks] | None) -> Load:
     """What happened between two moments. ``first`` are earlier ticks of all processes and when they were read; they are
     read again only where others took a good share of the cores."""
     spent = processes.spent(before.threads, after.threads)
@@ -71,9 +71,14 @@ def load(before: Moment, after: Moment, first: tuple[float, Ticks]) -> Load:
         sum(thread.run + thread.wait >= ACTIVE * seconds * 1e9 for thread in spent.values()),
         why="" if busy is not None else _why(),
     )
-    if seen.foreign is None or seen.foreign < FOREIGN:
+    if first is None or seen.foreign is None or seen.foreign < FOREIGN:
         return seen
     return Load(**{**vars(seen), "intruders": _intruders(first, after)})
+
+
+def foreign(before: Moment, after: Moment) -> float | None:
+    """The share of the cores that others had between two moments."""
+    return load(before, after, None).foreign
 
 
 def _busy(cores: tuple[int, ...]) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -27,13 +27,15 @@ def _thinned(values: Sequence[float], width: int) -> list[float]:
     return [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
 
 
-def bars(values: Mapping[str, float], unit: str = "samples/s", width: int = 30, ascii_only: bool = False) -> str:
+def bars(
+    values: Sequence[tuple[str, float]], unit: str = "samples/s", width: int = 30, ascii_only: bool = False
+) -> str:
     """A line a value: its name, a bar from 0 to the largest, and the figure."""
-    top = max(values.values(), default=0.0) or 1.0
-    names = max(map(len, values), default=0)
+    top = max((value for _, value in values), default=0.0) or 1.0
+    names = max((len(name) for name, _ in values), default=0)
     block = "#" if ascii_only else "█"
     lines = [
         f"{name:{names}}  {block * max(1, round(value / top * width)):{width}}  {value:.1f} {unit}".rstrip()
-        for name, value in values.items()
+        for name, value in values
     ]
     return "\n".join(lines)

@@ -11,6 +11,8 @@ from pytest_ascendenv.pipeline import decision, picture
 from pytest_ascendenv.pipeline.cause import Cause, Load, cause
 from pytest_ascendenv.pipeline.decision import Answer, Rule, Window
 from pytest_ascendenv.pipeline.loop import Trace
+from pytest_ascendenv.pipeline.remedy import Remedy, remedy
+from pytest_ascendenv.pipeline.stages import Stage
 
 NO_RULE = Rule()
 
@@ -46,12 +48,18 @@ class Throughput:
     short: bool = False
     others: int = 0
     load: Load | None = field(default=None, repr=False)
+    stage: Stage | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
 
     @property
     def cause(self) -> Cause:
         """Why it is as fast as it is: who had the cores meanwhile."""
         return cause(self.load) if self.load else Cause("UNKNOWN", "the load of the cores was not read")
+
+    @property
+    def remedy(self) -> Remedy | None:
+        """Why the slow operation is slow, and what to do; None where it was not looked for."""
+        return remedy(self.stage, len(self.load.cores) if self.load else 1) if self.stage else None
 
     @property
     def disturbed(self) -> bool:

@@ -53,15 +53,15 @@ def _dataset_of(iterator: Any) -> Any:
 
 
 def _of_dataset(dataset: Any) -> Source:
-    def begin(epochs: int) -> Iterator[Any]:
-        opened: Iterator[Any] = dataset.create_tuple_iterator(num_epochs=epochs, output_numpy=True, do_copy=False)
+    def begin(number: int) -> Iterator[Any]:
+        opened: Iterator[Any] = dataset.create_tuple_iterator(num_epochs=number, output_numpy=True, do_copy=False)
         return opened
 
     processes = any(getattr(node, "python_multiprocessing", False) for node in tree.walk(dataset))
-    return Source("mindspore.dataset", lambda: begin(1), lambda: _epochs(begin(-1)), False, processes)
+    return Source("mindspore.dataset", lambda: begin(1), lambda: epochs(begin(-1)), False, processes)
 
 
-def _epochs(iterator: Iterator[Any]) -> Iterator[Any]:
+def epochs(iterator: Iterator[Any]) -> Iterator[Any]:
     """One MindSpore iterator over all its epochs; ends at an epoch without data."""
     given = True
     while given:

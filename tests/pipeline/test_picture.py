@@ -19,7 +19,7 @@ def test_many_values_are_averaged_into_the_width():
 
 
 def test_bars_are_aligned_and_scaled():
-    assert bars({"source": 100, "map": 25}, width=8, ascii_only=True).splitlines() == [
+    assert bars([("source", 100), ("map", 25)], width=8, ascii_only=True).splitlines() == [
         "source  ########  100.0 samples/s",
         "map     ##        25.0 samples/s",
     ]
