@@ -37,6 +37,20 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     cache: list[str] = []
     """Directories in which the job keeps caches (``cache_dir``), beside those that its environment names."""
+    launch: str | None = None
+    """The launch script with its arguments ("scripts/finetune_72b.sh 8"); it is read, never executed."""
+
+    launch_env: dict[str, str] = {}
+    """Variables of the environment the script will be called in ({MASTER_ADDR = "10.0.0.1"})."""
+
+    launch_cwd: str | None = None
+    """The folder the script is called in, where it is not the present one."""
+
+    nnodes: int | None = None
+    """The number of nodes, where only run time knows it."""
+
+    hostfile: str | None = None
+    """A file with one host a line, which gives the number of nodes."""
 
     unknown: Literal["error", "skip"] = "error"
     """What "could not tell" becomes."""

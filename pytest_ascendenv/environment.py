@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pytest_ascendenv.affinity.binders import Binders
     from pytest_ascendenv.affinity.effect import Affinity
     from pytest_ascendenv.probes.caches import Cache
+
+    from pytest_ascendenv.launch.nouns import LaunchSubject
     from pytest_ascendenv.probes.cpu import Cpu
     from pytest_ascendenv.probes.disk import Bandwidth, Mode, Refused
     from pytest_ascendenv.probes.files import Files
@@ -104,6 +106,13 @@ class AscendEnv:
         from pytest_ascendenv.probes.memory import shared_memory
 
         return shared_memory(self.host)
+
+    @cached_property
+    def launch(self) -> LaunchSubject:
+        """The declared launch script: ``fact("affinity")``, ``facts(name)``, ``launches``."""
+        from pytest_ascendenv.launch.nouns import LaunchSubject
+
+        return LaunchSubject(self.declared)
 
     def limit(self, name: str) -> Limit:
         """A resource limit by its row in /proc/self/limits, such as "Max open files"."""

@@ -63,6 +63,16 @@ TABLE: dict[str, Entry] = {
         "training:SinkMode",
         "sink_mode: Model.train or Model.fit must receive dataset_sink_mode=True, and the sink must act.",
     ),
+    "launch_rules": Entry(
+        "launch:LaunchRules",
+        "launch_rules: the launch script must not pin a worker pool to one core, nor bind twice.",
+        marker=False,
+    ),
+    "single_device": Entry(
+        "single_device:SingleDevice",
+        "single_device(worker_memory): the launch must run on one NPU of one node, without parallelism.",
+        marker=False,
+    ),
     "min_throughput": Entry(
         "throughput:MinThroughput",
         "min_throughput(rate): the throughput fixture must measure at least this many samples/s.",

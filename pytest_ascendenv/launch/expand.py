@@ -11,7 +11,7 @@ from pytest_ascendenv.launch import lexer
 from pytest_ascendenv.launch.arithmetic import evaluate
 from pytest_ascendenv.launch.run import Run
 from pytest_ascendenv.launch.text import CLOSE, OPEN, original
-from pytest_ascendenv.launch.values import Hole, Part, Value, combine, known, shorten, unknown
+from pytest_ascendenv.launch.values import Hole, Located, Part, Value, combine, known, shorten, source_of, unknown
 
 
 class Piece(NamedTuple):
@@ -52,15 +52,21 @@ def flat(found: Iterable[Piece]) -> Value:
         if piece.part is None:
             parts.append(" ")
         else:
-            parts.append(piece.part)
-    return merged(parts)
+            parts.append(located(piece.part, piece.source))
+    value = merged(parts)
+    return Value((str(value.parts[0]),)) if len(value.parts) == 1 and isinstance(value.parts[0], str) else value
+
+
+def located(part: Part, source: str) -> Part:
+    return Located(part, source) if isinstance(part, str) and source else part
 
 
 def merged(parts: Iterable[Part]) -> Value:
     result: list[Part] = []
     for part in parts:
-        if isinstance(part, str) and result and isinstance(result[-1], str):
-            result[-1] += part
+        last = result[-1] if result else None
+        if isinstance(part, str) and isinstance(last, str) and source_of(part) == source_of(last):
+            result[-1] = located(str(last) + part, source_of(part))
         elif part != "":
             result.append(part)
     return Value(tuple(result))
@@ -76,7 +82,7 @@ def pieces(text: str, run: Run, within_quotes: bool = False) -> list[Piece]:
     while i < len(text):
         plain = (QUOTED_PLAIN if within_quotes else PLAIN).match(text, i)
         if plain:
-            found.append(Piece(plain.group(), within_quotes))
+            found += _literal(text, i, plain.group(), run, within_quotes)
             i = plain.end()
             continue
         end = min(lexer.skip(text, i), len(text)) if text[i] != "'" or not within_quotes else i + 1
@@ -85,6 +91,15 @@ def pieces(text: str, run: Run, within_quotes: bool = False) -> list[Piece]:
         i, new = _special(text, i, end, run, within_quotes)
         found += new
     return found
+
+
+def _literal(text: str, i: int, chunk: str, run: Run, quoted: bool) -> list[Piece]:
+    """Written text, a piece a line, so that each word of a long variable knows its own line."""
+    if "\n" not in chunk and "\n" not in text[:i]:
+        return [Piece(chunk, quoted, False, run.within(0))]
+    before = text.count("\n", 0, i)
+    lines = re.findall(r"[^\n]*\n|[^\n]+", chunk)
+    return [Piece(line, quoted, False, run.within(before + number)) for number, line in enumerate(lines)]
 
 
 PLAIN = re.compile(f"[^'\"\\\\$`<>{OPEN}]+")
@@ -236,7 +251,12 @@ def _of(value: Value, quoted: bool) -> list[Piece]:
     if not value.parts:
         return [Piece("", quoted, not quoted, value.source)]
     return [
-        Piece(part if isinstance(part, str) else replace(part, splits=not quoted), quoted, not quoted, value.source)
+        Piece(
+            part if isinstance(part, str) else replace(part, splits=not quoted),
+            quoted,
+            not quoted,
+            source_of(part) or value.source,
+        )
         for part in value.parts
     ]
 

@@ -10,16 +10,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pytest_ascendenv.launch import expand, lexer, simple, tree
+from pytest_ascendenv.launch import expand, simple, tree
 from pytest_ascendenv.launch.arithmetic import evaluate
+from pytest_ascendenv.launch.branches import Branches
 from pytest_ascendenv.launch.expand import merged, quotes_off
 from pytest_ascendenv.launch.flow import Flow, Frame
 from pytest_ascendenv.launch.loops import Loops
-from pytest_ascendenv.launch.parameters import pattern_of
-from pytest_ascendenv.launch.patterns import matches
 from pytest_ascendenv.launch.run import Run, TooMuch
-from pytest_ascendenv.launch.state import Function, State, Status, Variable, join, positional
-from pytest_ascendenv.launch.text import original
+from pytest_ascendenv.launch.state import Function, State, Status, Variable, positional
 from pytest_ascendenv.launch.values import Part, Value, shorten, unknown
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 DEEPEST = 60  # functions, sourced files and substitutions within one another
 
 
-class Interpreter(Loops):
+class Interpreter(Branches, Loops):
     """Goes through the statements of a script; ``simple`` handles the commands."""
 
     def __init__(self, run: Run) -> None:
@@ -52,14 +50,16 @@ class Interpreter(Loops):
     def text(self, text: str, name: str, first: int = 1, fixed: bool = False) -> Flow:
         """Run a text: a file, an eval, a substitution."""
         self.deeper()
-        before, line = self.script, (self.run.name, self.run.line)
+        before, line = self.script, (self.run.name, self.run.line, self.run.fixed, self.run.word_line)
+        self.run.fixed, self.run.word_line = fixed or (before.fixed and name == self.run.name), 0
         self.script = tree.parse(text, name, first, fixed)
         try:
             if self.script.root.type == "ERROR":
                 self.unreadable(self.script.root)
             return self.block(self.script.root.children)
         finally:
-            self.script, (self.run.name, self.run.line) = before, line
+            self.script = before
+            self.run.name, self.run.line, self.run.fixed, self.run.word_line = line
             self.depth -= 1
 
     def deeper(self) -> None:
@@ -107,7 +107,7 @@ class Interpreter(Loops):
 
     def statement(self, node: Node) -> Flow:
         self.run.spend()
-        self.run.name, self.run.line = self.script.name, self.script.line(node)
+        self.run.name, self.run.line, self.run.word_line = self.script.name, self.script.line(node), 0
         if node.has_error:
             self.unreadable(node)
         handler = HANDLERS.get(node.type)
@@ -259,114 +259,6 @@ class Interpreter(Loops):
         text = " ".join(self.script.shown(node) for node in named)
         return f"`{shorten(text)}` ({self.script.name}:{self.script.line(named[0]) if named else self.run.line})"
 
-    # -- branches ---------------------------------------------------------------------------------------------------
-
-    def fork(self, first: Callable[[], Flow], second: Callable[[], Flow], condition: str) -> Flow:
-        """Both ways; the states join, except those that leave. The likelier way gives the conditional values."""
-        start = self.state
-        if start.likely is False:
-            first, second, condition = second, first, _not(condition)
-        start.likely = None
-        one, flow_one = self._way(start.copy(), first, condition)
-        two, flow_two = self._way(start.copy(), second, _not(condition))
-        if flow_one is flow_two:
-            self.run.state = join(one, two, condition)
-            return flow_one
-        if flow_one is Flow.GO or (flow_two is not Flow.GO and flow_two is Flow.EXIT):
-            self.leave(flow_two, two)
-            self.run.state = one
-            return flow_one
-        self.leave(flow_one, one)
-        self.run.state = two
-        return flow_two
-
-    def _way(self, state: State, action: Callable[[], Flow], condition: str) -> tuple[State, Flow]:
-        state.conditions = (*state.conditions, condition)
-        self.run.state = state
-        flow = action()
-        return self.run.state, flow
-
-    def leave(self, flow: Flow, state: State) -> None:
-        if flow is Flow.RETURN and self.returns:
-            self.returns[-1].append(state)
-        elif flow is Flow.BREAK and self.loops:
-            self.loops[-1].breaks.append(state)
-        elif flow is Flow.CONTINUE and self.loops:
-            self.loops[-1].continues.append(state)
-
-    def rejoin(self, states: list[State], reached: bool) -> bool:
-        """Join states that left early with the present one (if it was reached); whether there is one at all."""
-        for state in states:
-            if reached:
-                condition = state.conditions[-1] if state.conditions else "a condition that is open"
-                self.run.state = join(state, self.state, condition)
-            else:
-                self.run.state = state
-            reached = True
-        return reached
-
-    def if_(self, node: Node) -> Flow:
-        clauses = [(tree.section(node, "if", "then"), tree.section(node, "then", "elif_clause", "else_clause", "fi"))]
-        rest: list[Node] = []
-        for child in node.children:
-            if child.type == "elif_clause":
-                clauses.append((tree.section(child, "elif", "then"), tree.section(child, "then")))
-            elif child.type == "else_clause":
-                rest = tree.section(child, "else")
-        return self._clauses(clauses, rest)
-
-    def _clauses(self, clauses: Sequence[tuple[list[Node], list[Node]]], rest: list[Node]) -> Flow:
-        if not clauses:
-            self.state.status = Status.OK
-            return self.block(rest)
-        condition, body = clauses[0]
-        flow = self.decide(condition)
-        if flow is not Flow.GO:
-            return flow
-        if self.state.status is Status.OK:
-            return self.block(body)
-        if self.state.status is Status.FAILED:
-            return self._clauses(clauses[1:], rest)
-        return self.fork(lambda: self.block(body), lambda: self._clauses(clauses[1:], rest), self.describe(condition))
-
-    def case(self, node: Node) -> Flow:
-        subject_node = node.child_by_field_name("value")
-        subject = expand.scalar(self.script.text(subject_node), self.run) if subject_node is not None else Value()
-        return self._items(subject, [child for child in node.children if child.type == "case_item"])
-
-    def _items(self, subject: Value, items: Sequence[Node]) -> Flow:
-        if not items:
-            self.state.status = Status.OK
-            return Flow.GO
-        end = next((child for child in items[0].children if child.type == ")"), None)
-        if end is None:
-            return self._items(subject, items[1:])
-        patterns = self.script.between(items[0].start_byte, end.start_byte)
-        outcome = self._matches(subject, patterns)
-        body = tree.section(items[0], ")", ";;", ";&", ";;&")
-        if outcome is True:
-            falls = any(child.type == ";&" for child in items[0].children)
-            flow = self.block(body)
-            return self.block(tree.section(items[1], ")", ";;")) if falls and flow is Flow.GO and items[1:] else flow
-        if outcome is False:
-            return self._items(subject, items[1:])
-        condition = f"`{shorten(original(patterns))}` is the case ({self.run.here()})"
-        return self.fork(lambda: self.block(body), lambda: self._items(subject, items[1:]), condition)
-
-    def _matches(self, subject: Value, text: str) -> bool | None:
-        outcome: bool | None = False
-        for token in lexer.tokens(text.lstrip().removeprefix("(")):
-            if not token.word:
-                continue
-            if token.text == "*":
-                return True
-            items = pattern_of(token.text, self.run)
-            if isinstance(items, Value) or subject.text is None:
-                outcome = None
-            elif matches(items, subject.text):
-                return True
-        return outcome
-
     # -- functions --------------------------------------------------------------------------------------------------
 
     def define(self, node: Node) -> Flow:
@@ -398,10 +290,6 @@ class Interpreter(Loops):
         if value.text is None:
             return Status.OPEN
         return Status.OK if value.text != "0" else Status.FAILED
-
-
-def _not(condition: str) -> str:
-    return condition.removeprefix("not ") if condition.startswith("not ") else f"not {condition}"
 
 
 def _first_error(node: Node) -> Node:

@@ -55,6 +55,8 @@ class Run:
     steps: int = 0
     name: str = ""
     line: int = 1
+    word_line: int = 0  # lines between the start of the command and the word at hand
+    fixed: bool = False  # all of the text stands on one line (eval, a substitution)
     invoked: Value = field(default_factory=Value)
     pending: set[str] = field(default_factory=set)  # exported by name before they are set
 
@@ -65,6 +67,10 @@ class Run:
 
     def here(self, offset: int = 0) -> str:
         return f"{self.name}:{self.line + offset}"
+
+    def within(self, newlines: int) -> str:
+        """The place so many lines into the word at hand."""
+        return self.here() if self.fixed else self.here(self.word_line + newlines)
 
     def note(self, text: str) -> None:
         if text not in self.notes and len(self.notes) < 200:

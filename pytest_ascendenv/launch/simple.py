@@ -100,6 +100,7 @@ def expanded(shell: Interpreter, tokens: Sequence[lexer.Token]) -> list[Value]:
     found = []
     for token in tokens:
         where = shell.run.here(0 if shell.script.fixed else token.line)
+        shell.run.word_line = token.line
         found += [value if value.source else value.at(where) for value in expand.words(token.text, shell.run)]
     shell.run.spend(len(found) // 64)
     return found
@@ -134,6 +135,7 @@ def assign(shell: Interpreter, token: lexer.Token, keyed: bool = False) -> str:
     name, index, sign = match.groups()
     rest, append = token.text[match.end() :], sign == "+="
     run, source = shell.run, shell.run.here(0 if shell.script.fixed else token.line)
+    run.word_line = token.line
     if rest.startswith("(") and index is None:
         _assign_array(shell, name, rest[1:-1], keyed, append, source)
         return name
@@ -159,7 +161,9 @@ def _assign_array(shell: Interpreter, name: str, text: str, keyed: bool, append:
     if append and before is not None and before.items:
         position = max([int(key) for key in before.items if key.lstrip("-").isdigit()], default=-1) + 1
     items: list[tuple[str, Value]] = []
+    start = shell.run.word_line
     for token in lexer.words(text):
+        shell.run.word_line = start + token.line
         if token.text.startswith("[") and "]=" in token.text:
             index, _, word = token.text[1:].partition("]=")
             key = expand.scalar(index, shell.run).text or index

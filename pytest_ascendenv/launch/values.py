@@ -22,6 +22,18 @@ class Hole:
     splits: bool = False
 
 
+class Located(str):
+    """Text with the file:line it was written at, where that is not the line of the whole value."""
+
+    __slots__ = ("source",)
+    source: str
+
+    def __new__(cls, text: str, source: str) -> Located:
+        located = super().__new__(cls, text)
+        located.source = source
+        return located
+
+
 Part = str | Hole
 
 
@@ -78,6 +90,10 @@ def combine(reasons: Iterable[str]) -> str:
     return shown if len(unique) <= REASONS else f"{shown}; and {len(unique) - REASONS} more"
 
 
+def source_of(part: Part) -> str:
+    return part.source if isinstance(part, Located) else ""
+
+
 def lift(values: Sequence[Value], function: Callable[..., str], source: str = "") -> Value:
     """``function`` of texts that may be uncertain: its result is as certain as the least certain of them."""
     if all(value.known for value in values):
@@ -90,7 +106,7 @@ def lift(values: Sequence[Value], function: Callable[..., str], source: str = ""
 def limited(value: Value) -> Value:
     """The value, or a hole where it grew beyond any real script's."""
     size = sum(len(part) for part in value.parts if isinstance(part, str))
-    if size <= LONGEST and len(value.parts) <= 2000:
+    if size <= LONGEST and len(value.parts) <= 20_000:
         return value
     return unknown(f"longer than {LONGEST // 1024} KiB", source=value.source)
 
