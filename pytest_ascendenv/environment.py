@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from pytest_ascendenv.affinity.binders import Binders
     from pytest_ascendenv.affinity.effect import Affinity
-    from pytest_ascendenv.probes.caches import Cache
-
     from pytest_ascendenv.launch.nouns import LaunchSubject
+    from pytest_ascendenv.probes.caches import Cache
     from pytest_ascendenv.probes.cpu import Cpu
     from pytest_ascendenv.probes.disk import Bandwidth, Mode, Refused
     from pytest_ascendenv.probes.files import Files
