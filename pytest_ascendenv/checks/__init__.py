@@ -89,7 +89,7 @@ TABLE: dict[str, Entry] = {
     "dead_variables": Entry(
         "dead:DeadVariables", "dead_variables: no variable is set that the job's framework never reads.", marker=False
     ),
-    "versions": Entry("versions:Versions", "Installed versions are not known to break together.", marker=False),
+    "versions": Entry("versions:Versions", "versions: the installed versions are not known to break together.", marker=False),
 }
 
 
@@ -100,12 +100,12 @@ def load(name: str) -> Check:
 
 
 HOST_CHECKS: tuple[str, ...] = (
-    "shared_memory",
-    "open_files",
     "cpu_mask",
     "cpu_quota",
     "omp_binding",
     "dead_variables",
+    "shared_memory",
+    "open_files",
     "versions",
 )
 """Run where nothing is declared: they need no expected value."""
