@@ -15,7 +15,7 @@ from pytest_ascendenv import checks as registry
 from pytest_ascendenv.environment import AscendEnv
 from pytest_ascendenv.markers import Checks
 from pytest_ascendenv.probes.host import Host
-from pytest_ascendenv.requirements import Requirement
+from pytest_ascendenv.requirements import Requirement, read_arguments
 from pytest_ascendenv.settings import Given, Settings, SettingsError, read
 from pytest_ascendenv.verdict import Finding, Verdict
 
@@ -43,9 +43,11 @@ class Session:
     @property
     def required(self) -> Mapping[str, Requirement]:
         """The declared preconditions; with none declared, the host checks that need no expected value."""
-        return self.settings.required or {
-            name: Requirement(self.checks[name], None, name, "built in") for name in registry.HOST_CHECKS
-        }
+        return self.settings.required or {name: self._host_check(name) for name in registry.HOST_CHECKS}
+
+    def _host_check(self, name: str) -> Requirement:
+        check = self.checks[name]
+        return Requirement(check, read_arguments(check, (), {}), name, "built in")
 
     def env(self, subject: str = "this process") -> AscendEnv:
         """A fresh view of the host with the environment as it is now."""

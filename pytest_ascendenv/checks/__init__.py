@@ -89,7 +89,9 @@ TABLE: dict[str, Entry] = {
     "dead_variables": Entry(
         "dead:DeadVariables", "dead_variables: no variable is set that the job's framework never reads.", marker=False
     ),
-    "versions": Entry("versions:Versions", "versions: the installed versions are not known to break together.", marker=False),
+    "versions": Entry(
+        "versions:Versions", "versions: the installed versions are not known to break together.", marker=False
+    ),
 }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ascendenv.checks import HOST_CHECKS
+
 REQUIRE_FINE = ("--ascend-env", "--ascend-env-require", "fine")
 
 
@@ -130,9 +132,18 @@ def test_no_ascend_env_undoes_addopts(project: pytest.Pytester, monkeypatch: pyt
     project.runpytest("--no-ascend-env").assert_outcomes(passed=1)
 
 
-def test_nothing_declared_runs_the_host_checks(pytester: pytest.Pytester) -> None:
+def test_nothing_declared_runs_the_host_checks(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("CPU_AFFINITY_CONF", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", "MSRUN_CPU_LIST"):
+        monkeypatch.delenv(variable, raising=False)
     result = pytester.runpytest("--ascend-env", "-v")
-    result.stdout.fnmatch_lines(["ascend-env: nothing declared*", "ascend-env::versions PASSED*"])
+    result.stdout.fnmatch_lines(["ascend-env: nothing declared*"])
+    result.stdout.fnmatch_lines([f"ascend-env::{name} PASSED*" for name in HOST_CHECKS])
+
+
+def test_host_check_that_is_not_met(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_PROC_BIND", "true")
+    result = pytester.runpytest("--ascend-env", "-v")
+    result.stdout.fnmatch_lines(["ascend-env::omp_binding FAILED*", "*OMP_PROC_BIND*environment*", "*fix*"])
 
 
 def test_header_names_what_is_declared_and_where(project: pytest.Pytester) -> None:
