@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pytest_ascendenv.probes.host import Host
 from pytest_ascendenv.verdict import Unknown
@@ -27,7 +27,7 @@ class Mount:
     options: tuple[str, ...]
     filesystem: str
     source: str
-    super_options: tuple[str, ...]
+    super_options: tuple[str, ...] = field(repr=False)  # may hold secrets
     line: int
 
     @property
