@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pytest_ascendenv.probes.files import Files
     from pytest_ascendenv.probes.limits import Limit
     from pytest_ascendenv.probes.memory import SharedMemory
+    from pytest_ascendenv.probes.places import Place
     from pytest_ascendenv.probes.storage import Storage
 
 
@@ -78,6 +79,13 @@ class AscendEnv:
         from pytest_ascendenv.probes.storage import resolve
 
         return resolve(self.host, path, self.declared.treat_as)
+
+    @cached_property
+    def local_places(self) -> tuple[Place, ...]:
+        """The writable file systems on disks of this host, the best first."""
+        from pytest_ascendenv.probes.places import local_places
+
+        return local_places(self.host)
 
     def bandwidth(self, storage: Storage, mode: Mode, size: int) -> Bandwidth | Refused:
         """Measure ("write" or "read") up to ``size`` bytes three times where ``storage`` is; nothing is left behind."""

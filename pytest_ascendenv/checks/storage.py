@@ -61,11 +61,11 @@ class LocalStorage:
         if unseen and not bad:
             raise Unknown("; ".join(unseen))
         if bad:
-            return self._elsewhere(wanted, seen, bad, unseen)
+            return self._elsewhere(wanted, env, seen, bad, unseen)
         return self._here(wanted, env, seen)
 
     def _elsewhere(
-        self, wanted: Wanted, seen: Sequence[Storage], bad: Sequence[Storage], unseen: Sequence[str]
+        self, wanted: Wanted, env: AscendEnv, seen: list[Storage], bad: list[Storage], unseen: list[str]
     ) -> Finding:
         return Finding(
             precondition=self.name,
@@ -74,7 +74,7 @@ class LocalStorage:
             found="; ".join(map(_found, bad)),
             evidence=tuple(fact for storage in seen for fact in storage.chain),
             cause="; ".join(filter(None, map(_cause, bad))),
-            fix=_fix(bad),
+            fix=_fix(bad, env),
             reference=REFERENCE,
             notes=(*unseen, *filter(None, map(_note, seen))),
         )
@@ -134,17 +134,21 @@ def _cause(storage: Storage) -> str:
     return storage.reason
 
 
-def _fix(bad: Sequence[Storage]) -> str:
+def _fix(bad: Sequence[Storage], env: AscendEnv) -> str:
     steps = []
     if missing := [storage.missing for storage in bad if storage.missing]:
         steps.append(f"mount or create {', '.join(missing)}, or correct the path")
     if far := [storage for storage in bad if not storage.missing]:
         names = ", ".join(storage.path for storage in far)
         steps.append(
-            f"copy {names} to a disk of this host (on ModelArts: /cache); if the site knows this storage to be a local "
+            f"copy {names} to a disk of this host ({_places(env)}); if the site knows this storage to be a local "
             f'disk, set treat_as = {{ "{far[0].mount_point}" = "local-ssd" }} in the settings'
         )
     return "; ".join(steps)
+
+
+def _places(env: AscendEnv) -> str:
+    return ", ".join(map(str, env.local_places[:3])) or "on ModelArts: /cache"
 
 
 def _note(storage: Storage) -> str:

@@ -39,7 +39,8 @@ class Bandwidth:
     """Rates of several runs in bytes/s. ``method`` is "direct" or "buffered".
 
     ``moved`` are the bytes of all runs, ``counted`` the bytes that the disks below say they moved meanwhile (None where
-    they are not known): direct I/O of FUSE, of btrfs with checksums or of a loop device may end in a page cache.
+    they are not known): direct I/O of FUSE, of btrfs with checksums or of a loop device may end in a page cache, and
+    ``hidden`` says that the file system is such a one.
     """
 
     mode: Mode
@@ -48,6 +49,7 @@ class Bandwidth:
     moved: int
     counted: int | None
     source: str
+    hidden: bool = False
 
     @property
     def best(self) -> float:
@@ -64,7 +66,9 @@ class Bandwidth:
             return "the file system has no direct I/O, so the page cache is in the figure"
         if self.counted is not None and self.counted < SEEN * self.moved:
             moved, counted = self.moved // MIB, self.counted // MIB
-            return f"the disks counted {counted} MiB of {moved} MiB: a page cache below took the rest"
+            return f"the disks counted {counted} MiB of {moved} MiB: a page cache below (or a hole) made up the rest"
+        if self.counted is None and self.hidden:
+            return "its direct I/O may end in a page cache, and the disks' counters are not seen"
         return ""
 
 
@@ -130,7 +134,13 @@ def _transfer(host: Host, storage: Storage, order: dict[str, Any], what: str) ->
         return Refused(answer["errno"], answer["error"])
     counted = None if before is None or after is None else after - before
     source = f"{RUNS} x {order['bytes'] // MIB} MiB or {SECONDS:g} s, blocks of 1 MiB, {answer['method']}"
-    return Bandwidth(order["mode"], tuple(answer["rates"]), answer["method"], sum(answer["bytes"]), counted, source)
+    rates, moved = tuple(answer["rates"]), sum(answer["bytes"])
+    return Bandwidth(order["mode"], rates, answer["method"], moved, counted, source, _may_cache(storage.filesystem))
+
+
+def _may_cache(filesystem: str) -> bool:
+    """Direct I/O is accepted, and yet served from memory, where the file system finds that better."""
+    return filesystem.startswith("fuse") or filesystem in ("zfs", "btrfs", "bcachefs", "9p", "virtiofs")
 
 
 def _counted(host: Host, names: Sequence[str], mode: str) -> int | None:

@@ -137,7 +137,10 @@ def _mount(host: Host, located: Located) -> Mount:
     table = mounts.read(host)
     if located.mount_id is not None and (mount := mounts.by_id(table, located.mount_id)):
         return mount
-    return mounts.by_path(table, located.real)
+    mount = mounts.by_path(table, located.real)
+    if located.device and not mount.anonymous and mount.device != located.device:
+        raise Unknown(f"{located.real} is on device {located.device}, but {mount.where} says {mount.device}")
+    return mount
 
 
 def _why_unknown(mount: Mount) -> str:
@@ -182,7 +185,7 @@ class _Part(NamedTuple):
 def _leaf(host: Host, leaf: Device, seconds: float, depth: int) -> _Part:
     """A loop device is where its file is: an image on a network file system only looks like a disk."""
     if not leaf.backing:
-        kind = _kind(leaf)
+        kind = kind_of_disk(leaf)
         told = kind in ("unknown", "local-unknown") and leaf.wire
         return _Part(kind, f"{leaf.name}: {leaf.wire.what}" if told and leaf.wire else "", (), (leaf,))
     below = _resolve(host, leaf.backing, seconds, depth + 1)
@@ -202,7 +205,8 @@ def _image(host: Host, base: Storage, seconds: float, depth: int) -> Storage:
     return replace(base, kind=below.kind, chain=(*base.chain, *below.chain), reason=below.reason, disks=below.disks)
 
 
-def _kind(leaf: Device) -> Kind:
+def kind_of_disk(leaf: Device) -> Kind:
+    """By its wire; a loop device has none and is "unknown" here."""
     wire = leaf.wire
     if wire is None:
         return "unknown"

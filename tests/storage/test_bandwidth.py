@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -40,6 +43,10 @@ class Measured(AscendEnv):
 
 def rates(*gigabytes: float, method: str = "direct", counted: int | None = None) -> Bandwidth:
     return Bandwidth("write", tuple(g * 1e9 for g in gigabytes), method, 100 * MIB, counted, "3 x 32 MiB")
+
+
+def hidden() -> Bandwidth:
+    return dataclasses.replace(rates(9.0), hidden=True)
 
 
 @pytest.fixture
@@ -111,7 +118,9 @@ def test_fails_only_if_the_best_run_is_too_slow(tmp_path, here):
     assert not any("median is below" in note for note in steady.notes)
 
 
-@pytest.mark.parametrize("seen", [rates(9.0, method="buffered"), rates(9.0, 9.0, counted=MIB), rates(0.1, counted=0)])
+@pytest.mark.parametrize(
+    "seen", [rates(9.0, method="buffered"), rates(9.0, 9.0, counted=MIB), rates(0.1, counted=0), hidden()]
+)
 def test_what_a_cache_had_a_part_in_is_told_and_not_compared(tmp_path, here, seen):
     if here not in ("local-ssd", "local-hdd", "local-unknown"):
         pytest.skip(f"the tests' folder is on {here}")
@@ -136,6 +145,25 @@ def test_each_refusal_is_its_own_failure(tmp_path, here, error, cause):
     assert cause in finding.found
     assert "the system's words" in finding.found
     assert finding.fix
+
+
+@pytest.mark.skipif(shutil.which("mkfs.ext4") is None, reason="mkfs.ext4 is not installed")
+def test_direct_writes_that_end_in_a_page_cache_are_found_out(mounts, here):
+    """A loop device takes O_DIRECT and writes to the page cache of the file system below: faster than the disk is."""
+    if here not in ("local-ssd", "local-hdd", "local-unknown"):
+        pytest.skip(f"the tests' folder is on {here}")
+    program = f"""
+        import json
+        from pytest_ascendenv.environment import AscendEnv
+        from pytest_ascendenv.probes import disk
+        env = AscendEnv()
+        seen = disk.write(env.host, env.storage("{mounts.work}/disk"), 8 << 20)
+        print(json.dumps([seen.method, seen.doubt]))
+        """
+    image = "truncate -s 4G image; mkfs.ext4 -q -F image; mkdir disk; mount -o loop image disk"
+    method, doubt = mounts.run(image, program)
+    assert method == "direct"
+    assert "page cache below" in doubt
 
 
 def test_memory_is_not_measured_as_a_disk():
@@ -209,6 +237,32 @@ def test_a_killed_measurement_leaves_nothing(local):
         child.kill()
         child.wait()
     assert os.listdir(local) == []
+
+
+def test_an_interrupted_measurement_leaves_nothing(local):
+    """As after Ctrl-C in the gate: the child that writes is ended too, though it is in a session of its own."""
+    program = f"""
+        from pytest_ascendenv.environment import AscendEnv
+        from pytest_ascendenv.probes import disk
+        disk.RUNS = 50
+        env = AscendEnv()
+        disk.write(env.host, env.storage({str(local)!r}), 64 << 20)
+        """
+    gate = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stderr=subprocess.DEVNULL)
+    try:
+        while not (writing := [pid for pid in children_of(gate.pid) if links(pid, local)]):
+            assert gate.poll() is None
+        gate.send_signal(signal.SIGINT)
+        gate.wait(timeout=20)
+    finally:
+        gate.kill()
+        gate.wait()
+    assert not os.path.exists(f"/proc/{writing[0]}")
+    assert os.listdir(local) == []
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def links(pid: int, folder: Path) -> list[str]:

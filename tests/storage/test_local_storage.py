@@ -53,6 +53,7 @@ def test_a_network_mount_fails_and_says_where_to_copy(env):
     assert finding.verdict is Verdict.FAIL
     assert "/data/coco is on shared (nfs4 filer:/export/data at /data)" in finding.found
     assert "copy /data/coco" in finding.fix
+    assert "to a disk of this host (/ (local-ssd))" in finding.fix
     assert 'treat_as = { "/data" = "local-ssd" }' in finding.fix
 
 
