@@ -14,7 +14,7 @@ from pytest_ascendenv.pipeline.decision import Window
 from pytest_ascendenv.pipeline.sources import Source, close
 
 WINDOW = 0.1  # seconds; cut at batches, time slices alone raised the variation of a steady pipeline from .025 to .108
-FAST = 50e-6  # seconds an item below which one clock reading an item costs more than 1% of the rate
+FAST = 100e-6  # seconds an item below which a reading of the clock for each costs more than half a percent
 STRIDE = 1e-3  # seconds that one stride of a fast source aims at
 
 Enough = Callable[[Sequence[Window], float], bool]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -41,7 +41,11 @@ class Op:
     cpu: float
 
 
-def take(dataset: Any, seconds: float = SECONDS, limits: Limits | None = None) -> tuple[Op, ...]:
+Reader = Callable[[Any], object]
+"""What is done with a batch between two reads, such as a training step; by default nothing."""
+
+
+def take(dataset: Any, seconds: float = SECONDS, reader: Reader | None = None) -> tuple[Op, ...]:
     """Profile the dataset in a child for ``seconds``, the root operation first.
 
     Raises Unavailable; Stalled, PipelineError and NotMeasured as ``measure`` does.
@@ -50,17 +54,17 @@ def take(dataset: Any, seconds: float = SECONDS, limits: Limits | None = None) -
 
         def work(tick: Tick, send: Send) -> None:
             begun = load.moment()
-            problem = _run(dataset, seconds, folder, tick)
+            problem = _run(dataset, seconds, folder, tick, reader)
             send((problem, load.foreign(begun, load.moment())))
 
-        problem, foreign = child.run(work, limits or Limits())
+        problem, foreign = child.run(work, Limits())
         if problem:
             raise Unavailable(problem)
         pipeline, usage = _json(folder, "pipeline_profiling_*.json"), _json(folder, "minddata_cpu_utilization_*.json")
         return parse(pipeline, usage, foreign or 0.0)
 
 
-def _run(dataset: Any, seconds: float, folder: str, tick: Tick) -> str:
+def _run(dataset: Any, seconds: float, folder: str, tick: Tick, reader: Reader | None) -> str:
     """In the child: "" or what is missing. The manager must be started before the iterator is made."""
     try:
         import mindspore._c_dataengine as engine
@@ -74,11 +78,13 @@ def _run(dataset: Any, seconds: float, folder: str, tick: Tick) -> str:
         return f"no profiling manager: {error}"
     limit = 0.0
     iterator = dataset.create_tuple_iterator(num_epochs=-1, output_numpy=True, do_copy=False)
-    for batches, _ in enumerate(sources.epochs(iterator), 1):
+    for batches, batch in enumerate(sources.epochs(iterator), 1):
         tick(batches, batches)
         limit = limit or time.monotonic() + seconds
         if time.monotonic() >= limit:
             break
+        if reader is not None:
+            reader(batch)
     manager.stop()
     manager.save(folder)
     return ""

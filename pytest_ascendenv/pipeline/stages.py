@@ -94,13 +94,16 @@ def _input(op: Op, known: Mapping[int, Op]) -> float:
     return min((_output(known[number], known) for number in op.children if number in known), default=1.0)
 
 
-def find(dataset: Any, rate_of: Callable[[Any], float] | None = None) -> Stage:
-    """The slow operation of a dataset. ``rate_of(sub-tree)`` measures samples/s where no profile can be had.
+def find(
+    dataset: Any, rate_of: Callable[[Any], float] | None = None, reader: Callable[[Any], object] | None = None
+) -> Stage:
+    """The slow operation of a dataset. ``rate_of(sub-tree)`` measures samples/s where no profile can be had; ``reader``
+    is what is done with each batch, such as a training step.
 
     Raises NotMeasured where neither can tell.
     """
     try:
-        ops = profile.take(dataset)
+        ops = profile.take(dataset, reader=reader)
         return _of_profile(dataset, ops)
     except profile.Unavailable as error:
         if rate_of is None:

@@ -122,8 +122,14 @@ def test_the_users_function_is_named_with_its_place(ds):
     assert "test_stages.py:" in stage.title
 
 
+def test_a_slow_reader_is_not_blamed_on_the_pipeline(ds):
+    stage = stages.find(pipeline(ds), reader=lambda batch: time.sleep(0.02))
+    assert stage.place == CONSUMER
+    assert stage.title == "the reader of the pipeline"
+
+
 def test_without_a_profile_the_sub_trees_tell(ds, monkeypatch):
-    def unavailable(dataset):
+    def unavailable(dataset, reader):
         raise profile.Unavailable("no manager")
 
     monkeypatch.setattr(profile, "take", unavailable)
