@@ -61,3 +61,12 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     contended: Literal["fail", "inconclusive"] = "fail"
     """What a throughput below the floor is while other processes have the cores: a failure, or nobody can tell."""
+
+    program: str | None = None
+    """The training program and its arguments ("train.py --config x.yaml"), run up to its first training call."""
+
+    capture_timeout: float = 120.0
+    """Seconds the program has to its first training call."""
+
+    ranks: int | None = None
+    """The number of processes of the job, one an NPU; what the program is told of its communication group."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_ascendenv.probes.memory import SharedMemory
     from pytest_ascendenv.probes.places import Place
     from pytest_ascendenv.probes.storage import Storage
+    from pytest_ascendenv.training.capture import Program
 
 
 @dataclass
@@ -127,7 +128,25 @@ class AscendEnv:
 
         return limit(self.host, name)
 
+    @cached_property
+    def _program(self) -> Program | Unknown:
+        from pytest_ascendenv.training.capture import capture
+
+        if self.declared.program is None:
+            return Unknown('no test was watched, and no program is declared: program = "train.py …"')
+        try:
+            return capture(
+                self.declared.program,
+                environ=self.environ,
+                seconds=self.declared.capture_timeout,
+                ranks=self.declared.ranks,
+            )
+        except Unknown as reason:
+            return reason
+
     @property
-    def program(self) -> Any:
-        """The declared program up to its first training call; raises Unknown where none is declared."""
-        raise Unknown('no test was watched, and no program is declared: set program = "train.py …"')
+    def program(self) -> Program:
+        """The declared program, run up to its first training call, once; raises Unknown where it did not get there."""
+        if isinstance(self._program, Unknown):
+            raise Unknown(str(self._program))
+        return self._program

@@ -17,6 +17,7 @@ LEVELS = ("O0", "O1", "O2", "O3", "auto")
 """mindspore.amp.auto_mixed_precision, 2.7 to 2.10."""
 
 ON_CPU = "seen on a CPU: MindSpore found no NPU here, the Ascend host was not asked"
+CAPTURED_ON_CPU = "captured on a CPU: what the program asks of Ascend was let pass and is judged as asked"
 
 
 class GraphMode:
@@ -89,6 +90,18 @@ def observation(env: AscendEnv) -> Observation:
     return seen
 
 
+def subject(env: AscendEnv) -> str:
+    """What the observation speaks of."""
+    return env.subject if env.observed is not None else str(env.declared.program)
+
+
+def machine(seen: Observation) -> list[str]:
+    """What a reader must know of the machine it was seen on."""
+    if not seen.on_cpu:
+        return []
+    return [CAPTURED_ON_CPU if seen.captured else ON_CPU]
+
+
 def _judge(name: str, expected: str, env: AscendEnv, rule: Callable[[TrainingCall], Judged]) -> Finding:
     """Every training call must meet the rule; the first that does not is the finding."""
     seen = observation(env)
@@ -106,12 +119,12 @@ def _judge(name: str, expected: str, env: AscendEnv, rule: Callable[[TrainingCal
         Verdict.FAIL if wrong else Verdict.PASS,
         expected,
         f"{first.found} at {first.call.title}",
-        subject=env.subject,
+        subject=subject(env),
         evidence=first.evidence,
         cause=first.fault,
         fix=first.fix,
         reference=first.reference,
-        notes=tuple(dict.fromkeys([*notes, ON_CPU] if seen.on_cpu else notes)),
+        notes=tuple(dict.fromkeys([*notes, *machine(seen)])),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_ascendenv.checks.training import observation
+from pytest_ascendenv.checks.training import machine, observation, subject
 from pytest_ascendenv.verdict import Fact, Finding, Unknown, Verdict
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class MinWorkers:
             Verdict.FAIL if short or busiest[0] > cores else Verdict.PASS,
             f"at least {wanted} workers at every parallel stage, {cores} usable cores for all of them",
             _found(short, stages, *busiest, cores),
-            subject=env.subject,
+            subject=subject(env),
             evidence=tuple(_fact(one, place) for place, tree in trees for one in tree if one.parallel),
             cause=_cause(short, busiest[0], cores),
             fix=_fix(short, wanted, busiest[0], cores),
@@ -109,7 +109,7 @@ def _notes(stages: Sequence[Operation], seen: Observation) -> list[str]:
         for one in stages
         if one.python and not one.multiprocessing and not one.idle and one.workers > 1
     ]
-    return [*dict.fromkeys(notes), *seen.notes]
+    return [*dict.fromkeys(notes), *seen.notes, *machine(seen)]
 
 
 def _nothing(check: MinWorkers, wanted: int, env: AscendEnv, seen: Observation) -> Finding:

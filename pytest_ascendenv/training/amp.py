@@ -89,15 +89,15 @@ def read(networks: Iterable[Any], marks: Iterable[str] = ()) -> Precision:
 
 
 def _cells(networks: Iterable[Any]) -> Iterable[Any]:
-    """Every cell once, without those below an optimiser: its moments are parameters at full precision."""
-    optimizer = sys.modules["mindspore.nn"].Optimizer
+    """Every cell of the networks once; an optimiser and a loss scale hold parameters too, always at full precision."""
+    nn = sys.modules["mindspore.nn"]
     pending, seen = list(networks), set()
     while pending:
         cell = pending.pop()
-        if id(cell) in seen or isinstance(cell, optimizer):
+        if id(cell) in seen or isinstance(cell, nn.Optimizer):
             continue
         seen.add(id(cell))
-        pending += cell.cells()
+        pending += [cell.network] if isinstance(cell, nn.TrainOneStepCell) else cell.cells()
         yield cell
 
 

@@ -65,6 +65,11 @@ def outer({free}):
     return next(part for part in outer.co_consts if isinstance(part, types.CodeType))
 
 
+def _over(handler: Handler, under: Handler, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A function watched twice: the later handler takes the earlier one for the original."""
+    return handler(functools.partial(under, original), *args, **kwargs)
+
+
 class Hooks:
     """Everything that was exchanged; ``close`` puts it back, last first. For use in a ``with``."""
 
@@ -135,7 +140,7 @@ class Hooks:
             else:
                 vars(function)["__signature__"] = signature
 
-        watched.handler = handler
+        watched.handler = handler if watched.handler is None else functools.partial(_over, handler, watched.handler)
         function.__code__ = watched.trampoline
         vars(function).setdefault("__signature__", watched.signature)
         self._undo.append(undo)

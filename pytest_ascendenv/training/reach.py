@@ -60,9 +60,8 @@ def _cell(cell: Any, reach: Reach, depth: int) -> None:
     if cell.parameters_dict():
         reach.networks.append(cell)
     reach.optimizers += [part for part in inner if isinstance(part, nn.Optimizer)]
-    reach.jitted += [
-        type(part).construct for part in inner if getattr(type(part).construct, "__wrapped_by_jit__", False)
-    ]
+    constructs = [type(part).construct for part in inner]
+    reach.jitted += [one for one in constructs if hasattr(one, "__wrapped_by_jit__") and not _is_mindspores(one)]
     reach.gradient |= isinstance(cell, nn.TrainOneStepCell) or any(
         _is_gradient(value) for part in inner for value in vars(part).values()
     )

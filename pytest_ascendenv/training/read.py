@@ -127,9 +127,9 @@ def loop(reach: Reach, precision: Precision | None, where: str) -> Facts:
     }
 
 
-def sink(asked: Any, size: int | None, site: str) -> Facts:
+def sink(asked: Any, size: int | None, site: str, device: str) -> Facts:
     """Asked for, and in effect here, with the reason where they differ."""
-    facts = [Fact("sink_mode", asked, site), _sink_in_effect(asked, site)]
+    facts = [Fact("sink_mode", asked, site), _sink_in_effect(asked, site, device)]
     facts.append(
         Fact.unset("sink_size", -1, site, "the whole dataset at once")
         if size in (None, -1)
@@ -138,13 +138,13 @@ def sink(asked: Any, size: int | None, site: str) -> Facts:
     return {fact.name: fact for fact in facts}
 
 
-def _sink_in_effect(asked: Any, site: str) -> Fact:
+def _sink_in_effect(asked: Any, site: str, device: str) -> Fact:
     name = "sink_in_effect"
     if asked is not True:
         return Fact(name, False, site, reason="dataset_sink_mode is not True")
     if mode() == PYNATIVE:
         return Fact(name, False, site, reason="under PYNATIVE_MODE MindSpore trains with dataset not sink")
-    if device() == "CPU":
+    if device == "CPU":
         return Fact(name, False, site, reason="MindSpore turns the sink off on a CPU")
     return Fact(name, True, site)
 

@@ -9,7 +9,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -34,12 +34,18 @@ class _Thread(threading.local):
 
 
 class Spies:
-    """Watches MindSpore for one observation."""
+    """Watches MindSpore for one observation.
 
-    def __init__(self, seen: Observation, hooks: Hooks, stop: Stop | None = None) -> None:
+    ``asked`` are facts that stand for what MindSpore would say of this machine, filled by others while it runs.
+    """
+
+    def __init__(
+        self, seen: Observation, hooks: Hooks, stop: Stop | None = None, asked: Mapping[str, Fact] | None = None
+    ) -> None:
         self.seen = seen
         self.hooks = hooks
         self.stop = stop
+        self.asked = {} if asked is None else asked
         self.sites: dict[str, str] = {}
         self._here = _Thread()
         self._models: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
@@ -106,7 +112,7 @@ class Spies:
         precision = amp.read([network])
         asked = bound.get("dataset_sink_mode")
         facts = read.model(model, precision, self._models.get(model, ""))
-        facts |= read.sink(asked, bound.get("sink_size"), here)
+        facts |= read.sink(asked, bound.get("sink_size"), here, self._device())
         facts["epochs"] = Fact("epochs", bound.get("epoch"), here)
         facts["callbacks"] = Fact("callbacks", _names_of(bound.get("callbacks")), here)
         return self._record(f"Model.{name}", here, facts, precision, _jitted(found), operations)
@@ -125,7 +131,7 @@ class Spies:
         self._here.live = bound["dataset"]
         found = reach.of(bound["fn"])
         precision = amp.read(found.networks, found.marks) if found.networks else None
-        facts = read.loop(found, precision, here) | read.sink(True, bound.get("sink_size"), here)
+        facts = read.loop(found, precision, here) | read.sink(True, bound.get("sink_size"), here, self._device())
         return self._record("data_sink", here, facts, precision, _jitted(found), _walk(bound["dataset"]))
 
     def _one_step(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
@@ -189,7 +195,7 @@ class Spies:
         found = reach.of(target)
         precision = amp.read(found.networks, found.marks) if found.networks else None
         asked, size, where = self._here.sink or (False, None, here)
-        facts = read.loop(found, precision, here) | read.sink(asked, size, where)
+        facts = read.loop(found, precision, here) | read.sink(asked, size, where, self._device())
         fed_by = self._here.fed_by
         jitted = Jitted((title.removeprefix("@jit "),), found.whole_step) if by_jit else _jitted(found)
         return self._record(title, here, facts, precision, jitted, fed_by.operations if fed_by else None)
@@ -204,8 +210,15 @@ class Spies:
         operations: tuple[dataset.Operation, ...] | None,
     ) -> TrainingCall:
         facts = read.context(self.sites, here) | facts | read.dataset(operations, here) | read.ranks(here)
+        facts |= {name: fact for name, fact in self.asked.items() if _says_more(fact, facts.get(name))}
         facts["training_call"] = Fact("training_call", function, here)
         return TrainingCall(function, here, facts, precision, jitted, operations)
+
+    def _device(self) -> str:
+        """The device that is meant: of a program captured on a CPU the NPU, unless it asks for something else."""
+        if "device_target" not in self.asked:
+            return read.device()
+        return self.asked["device_target"].value or "Ascend"
 
     @contextmanager
     def _call(self, make: Callable[..., TrainingCall | None], *args: Any) -> Iterator[None]:
@@ -247,7 +260,8 @@ class Spies:
             raise
 
     def _cast(self, name: str, original: Any, *args: Any, **kwargs: Any) -> Any:
-        if not self._here.casting and not self._here.depth:
+        frame = site.calling_frame()
+        if not self._here.casting and not self._here.depth and frame and site.is_users(frame):
             level = kwargs.get("amp_level", args[1] if len(args) > 1 else "")
             self.seen.casts.append(Fact(name, str(level), site.caller()))
         self._here.casting += 1
@@ -276,8 +290,9 @@ class Spies:
         return iterator
 
     def _fetches(self, original: Any, iterator: Any) -> Any:
-        if not self._here.depth:
-            self._here.fed_by, self._here.live = self._iterators.get(iterator, (None, None))
+        if not self._here.depth and iterator in self._iterators:
+            self._here.fed_by, self._here.live = self._iterators[iterator]
+            self._here.sink = None
         return original(iterator)
 
     def _helper(self, original: Any, *args: Any, **kwargs: Any) -> Any:
@@ -298,6 +313,10 @@ def _api() -> str:
     """Where ``@jit`` lives: ``mindspore.graph.api`` since 2.9, ``mindspore.common.api`` before."""
     newer = "mindspore.graph.api"
     return newer if newer in sys.modules else "mindspore.common.api"
+
+
+def _says_more(asked: Fact, read: Fact | None) -> bool:
+    return asked.status != "unknown" or read is None or read.status != "known"
 
 
 def _bind(function: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:

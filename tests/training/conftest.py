@@ -55,3 +55,15 @@ def judge() -> Any:
         return check.judge(check.parse(*args), env)
 
     return judge
+
+
+@pytest.fixture(scope="session")
+def captured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """``captured("blog.py")``: that program, up to its first training call. Those that are wanted start together."""
+    from captures import Captures
+
+    captures = Captures(tmp_path_factory.mktemp("captured"))
+    wanted = [item.callspec.params.get("command") for item in request.session.items if hasattr(item, "callspec")]
+    captures.start(dict.fromkeys(filter(None, wanted)))
+    yield captures
+    captures.close()

@@ -1,0 +1,199 @@
+"""Run an unmodified program up to its first training call, in a child, and bring back what was seen there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_ascendenv.training import mailbox, stack
+from pytest_ascendenv.training.mailbox import Order
+from pytest_ascendenv.training.record import Observation
+from pytest_ascendenv.verdict import Unknown
+
+if TYPE_CHECKING:
+    from pytest_ascendenv.pipeline import Throughput
+    from pytest_ascendenv.training.child import End, Report
+
+SECONDS = 120.0
+"""The time a program has to its first training call, unless the settings say otherwise."""
+MEASURING = 90.0
+"""Seconds added where the throughput is measured: the limits of one measurement, taken together."""
+
+_POLL = 0.01  # seconds
+_GRACE = 1.0  # seconds for a program that ended to leave word of it, and for its stack to be written
+_KILL = 5.0  # seconds for killed processes to go; one in an uninterruptible call is left behind
+_LINES = 8  # of its output, in the reason of a failure
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that was stopped at its first training call. ``output`` is what it had printed, the end of it."""
+
+    command: str
+    observation: Observation
+    output: str = ""
+    measured: Throughput | str | None = None
+
+    @cached_property
+    def data_paths(self) -> tuple[str, ...]:
+        """The files and directories its datasets read."""
+        trees = [call.operations or () for call in self.observation.calls]
+        trees += [seen.operations for seen in self.observation.datasets]
+        return tuple(dict.fromkeys(path for tree in trees for one in tree for path in one.paths))
+
+
+def capture(
+    command: str,
+    *,
+    folder: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
+    ranks: int | None = None,
+    measure: bool = False,
+    floor: float | None = None,
+) -> Program:
+    """Run ``command`` ("train.py --config x.yaml", also "-m package") in ``folder`` until it trains.
+
+    Raises Unknown where it does not come to a training call within ``seconds``: with how it ended and the last line of
+    its own code that ran. Nothing of it is left running.
+    """
+    words = _words(command, folder or Path.cwd())
+    limit = seconds + (MEASURING if measure else 0)
+    with _mailbox() as mail:
+        order = Order(mail, os.getpid(), seconds, ranks, measure, floor)
+        report = _run(words, order, folder, os.environ if environ is None else environ, limit)
+        output = Path(mail, mailbox.OUTPUT).read_text(errors="replace")
+        if report is None:
+            raise Unknown(_why(command, order, output, folder or Path.cwd()))
+    return Program(command, report.observation, output[-4000:], report.measured)
+
+
+def _words(command: str, folder: Path) -> list[str]:
+    """The arguments for Python; raises Unknown for what is no Python program."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise Unknown(f"program = {command!r}: {error}") from None
+    if words and os.path.basename(words[0]) in ("python", "python3"):
+        del words[0]
+    if not words:
+        raise Unknown("program is empty: name a Python file and its arguments")
+    if words[0] != "-m" and not (folder / words[0]).is_file():
+        raise Unknown(f"program: there is no file {words[0]} in {folder}")
+    return words
+
+
+@contextlib.contextmanager
+def _mailbox() -> Any:
+    folder = tempfile.mkdtemp(prefix="ascend-env-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(
+    words: list[str], order: Order, folder: Path | None, environ: Mapping[str, str], limit: float
+) -> Report | None:
+    from pytest_ascendenv.pipeline import leftovers
+
+    before = leftovers.inventory()
+    child: subprocess.Popen[bytes] | None = None
+    try:
+        child = _start(words, order, folder, environ)
+        return _wait(child, order, time.monotonic() + limit)
+    finally:
+        leftovers.remove(before, *_end(child, order))
+
+
+def _start(words: list[str], order: Order, folder: Path | None, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    with open(os.path.join(order.folder, mailbox.OUTPUT), "wb") as output:
+        return subprocess.Popen(
+            [sys.executable, *words],
+            cwd=folder,
+            env={**environ, **_environ(order, environ)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def _environ(order: Order, environ: Mapping[str, str]) -> dict[str, str]:
+    inject = str(Path(__file__).with_name("inject"))
+    path = environ.get("PYTHONPATH")
+    return {mailbox.VARIABLE: order.written(), "PYTHONPATH": f"{inject}{os.pathsep}{path}" if path else inject}
+
+
+def _wait(child: subprocess.Popen[bytes], order: Order, deadline: float) -> Report | None:
+    """The report, as soon as there is one; None when the program ended or its time is up."""
+    while time.monotonic() < deadline + _GRACE:
+        ended = child.poll() is not None and not _processes(order)
+        report: Report | None = mailbox.take(order.folder, mailbox.REPORT)
+        if report is not None or ended:
+            return report
+        time.sleep(_POLL)
+    return None
+
+
+def _end(child: subprocess.Popen[bytes] | None, order: Order) -> tuple[set[int], set[str]]:
+    """Kill whatever the program started; its processes and the shared memory they had mapped.
+
+    An interrupt while it was being started leaves a process that is not known yet: then wait for it to show.
+    """
+    from pytest_ascendenv.pipeline import leftovers
+
+    killed: set[int] = {child.pid} if child else set()
+    files: set[str] = set()
+    deadline = time.monotonic() + (_KILL if child else _GRACE)
+    while ((found := _processes(order)) or child is None) and time.monotonic() < deadline:
+        files |= leftovers.mapped(found)
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        killed |= set(found)
+        time.sleep(_POLL)
+    if child:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_KILL)
+    return killed, files
+
+
+def _processes(order: Order) -> list[int]:
+    """The living processes that were started with our order in their environment, wherever they moved since."""
+    mark = f"{mailbox.VARIABLE}={order.written()}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and entry.name != str(os.getpid()):
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):  # empty for a zombie
+                    found.append(int(entry.name))
+    return found
+
+
+def _why(command: str, order: Order, output: str, folder: Path) -> str:
+    """Why there is no report, for people."""
+    end: End | None = mailbox.take(order.folder, mailbox.END)
+    frozen = stack.last_own_line(Path(order.folder, mailbox.STACK), folder)
+    if end is not None:
+        reason = f"{end.how} without a training call; the last line of its own that ran is {end.place or 'unknown'}"
+    elif frozen.fatal:
+        reason = f"died ({frozen.fatal}) before a training call at {frozen.place}"
+    elif frozen.place:
+        reason = f"reached no training call in {order.seconds:g} s; it was at {frozen.place}"
+    else:
+        reason = "ended without a training call and left no word, as a killed process does"
+    lines = [line for line in output.splitlines() if line.strip()][-_LINES:]
+    return f"{command}: {reason}" + "".join(f"\n    | {line}" for line in lines)

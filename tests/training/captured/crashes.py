@@ -1,0 +1,8 @@
+import ctypes
+
+
+def read():
+    ctypes.string_at(0)
+
+
+read()

@@ -1,0 +1,8 @@
+import mindspore
+
+
+def load():
+    return mindspore.dataset.ImageFolderDataset("/no/such/place")
+
+
+load()
