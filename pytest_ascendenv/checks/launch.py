@@ -107,16 +107,17 @@ def modes(fact: Fact, env: AscendEnv) -> set[int | None]:
 def _forked(described: Described, env: AscendEnv) -> Iterator[Hit]:
     """Mode >= 2 with workers forked for preprocessing, unless it is done on the fly."""
     affinity, workers = described.facts["affinity"], described.facts["preprocessing_workers"]
-    found = modes(affinity, env)
+    found = modes(affinity, env) | ({None} if affinity.status == "conditional" else set())
     fine = {mode is None or mode >= 2 for mode in found}
     if True not in fine or _on_the_fly(described) or (isinstance(workers.value, int) and workers.value <= 1):
         return
-    many = "an unknown number of" if workers.status == "unknown" else str(workers.value)
-    text = f"{many} preprocessing workers are forked under {CONF}={affinity.value}"
-    doubts = [fact.reason for fact in (affinity, workers) if fact.status in ("unknown", "conditional")]
-    doubts += ["the release of torch_npu reads it so"] if len(fine) > 1 else []
     if workers.status == "unknown" and None in found:
         return  # nothing points at the pair; each fact's own precondition tells that it is not known
+    many = "an unknown number of" if workers.status == "unknown" else str(workers.value)
+    value = f"{CONF}={affinity.value}" if None not in found else f"a {CONF} that may ask for mode 2"
+    text = f"{many} preprocessing workers are forked under {value}"
+    doubts = [fact.reason for fact in (affinity, workers) if fact.status in ("unknown", "conditional")]
+    doubts += ["the release of torch_npu reads it so"] if len(fine) > 1 and not doubts else []
     where = f" at {affinity.source}" if affinity.source else ""
     fix = f"export {CONF}=1 (or 0){where}, or preprocess with one worker"
     yield Hit("forked workers", text, (affinity, workers), fix, True, "; ".join(doubts))

@@ -37,8 +37,8 @@ def evaluate(text: Value, run: Run, depth: int = 0) -> Value:
     guess = text.guess
     if guess is None:
         return unknown(text.reason)
-    parser = Expression(guess, run, depth)
     try:
+        parser = Expression(guess, run, depth)
         number = parser.all()
     except Uncertain as error:
         return unknown(combine([text.reason, str(error)]))

@@ -14,7 +14,7 @@ from pytest_ascendenv.launch import text as texts
 from pytest_ascendenv.verdict import Unknown
 
 DEEPEST = 40
-LARGEST = 50_000  # leaves; anchors can multiply a small file
+LARGEST = 20_000  # leaves; anchors can multiply a small file
 BASES = 8  # files a __BASE__ chain may have
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from pytest_ascendenv.launch.model import Word
 
+VALUELESS = re.compile(r"--(use|no|enable|disable|swap|reuse|overlap|bf16|fp16|finetune|sequence)(-|_|$)")
+"""Flags that take no value by the look of them: an unknown word behind one is no value of it."""
 FLAG = re.compile(r"-{1,2}[A-Za-z]")
 
 
@@ -26,9 +28,9 @@ class Flags:
         hidden = ""
         for at in range(len(self.words) - 1, -1, -1):
             word = self.words[at]
-            name, equals, rest = (word.value or "").partition("=")
-            if word.value is not None and FLAG.match(name) and _normal(name) in wanted:
-                return _hidden(self._value(at, rest if equals else None), hidden)
+            name, equals, rest = (word.value or word.prefix).partition("=")
+            if FLAG.match(name) and _normal(name) in wanted and (equals or word.value is not None):
+                return word if word.value is None else _hidden(self._value(at, rest if equals else None), hidden)
             if self._may_hide(at):
                 hidden = f"{_shown(word)} does not hold {names[0]}"
         return Word(None, "unset", reason=hidden) if hidden else None
@@ -45,12 +47,10 @@ class Flags:
     def _may_hide(self, at: int) -> bool:
         """A word that may become several, and is not the value of a flag before it."""
         word = self.words[at]
-        if not word.splits or word.value:
+        if not word.splits or word.value or FLAG.match(word.prefix):
             return False
-        before = self.words[at - 1] if at else None
-        return not (
-            before is not None and before.value is not None and FLAG.match(before.value) and "=" not in before.value
-        )
+        before = (self.words[at - 1].value or "") if at else ""
+        return not FLAG.match(before) or "=" in before or VALUELESS.match(before) is not None
 
     def values(self, names: Sequence[str]) -> list[Word]:
         """All values of flags that take several (``--data-path a b``)."""

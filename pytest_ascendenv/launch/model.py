@@ -25,6 +25,7 @@ class Word:
     reason: str = ""
     splits: bool = False
     earlier: tuple[tuple[str, str], ...] = ()
+    prefix: str = ""  # what is known at the start of an unknown word, such as "--workers="
 
     def as_dict(self) -> dict[str, Any]:
         return {"status": self.status, "value": self.value, "source": self.source, "reason": self.reason}
@@ -37,7 +38,9 @@ def word(value: Value, earlier: tuple[Value, ...] = ()) -> Word:
         return Word(value.text, "known", value.source, "", False, before)
     guess = value.guess
     status: Status = "unknown" if guess is None else "conditional"
-    return Word(guess, status, value.source, original(value.reason), value.splits, before)
+    first = value.parts[0]
+    prefix = str(first) if guess is None and isinstance(first, str) else ""
+    return Word(guess, status, value.source, original(value.reason), value.splits, before, prefix)
 
 
 @dataclass(frozen=True)

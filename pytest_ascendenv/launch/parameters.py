@@ -23,6 +23,7 @@ from pytest_ascendenv.launch.run import Run
 from pytest_ascendenv.launch.values import Hole, Value, combine, known, lift, unknown
 
 HEAD = re.compile(r"([!#]?)([A-Za-z_]\w*|[@*#?$!\-]|\d+)", re.ASCII)
+COSTLY = 5_000_000  # steps of matching; a second or so
 Change = Callable[[Value], Value]
 
 
@@ -309,7 +310,9 @@ def _replacement(rest: str, run: Run) -> Change:
         return lambda value: unknown(combine([value.reason, reason]))
 
     def change(value: Value) -> Value:
-        run.spend(1 + len(value.guess or "") * len(items) // 500)
+        size = len(value.guess or "")
+        if size * size * len(items) > COSTLY:
+            return unknown(f"{run.here()}: a substitution too costly to evaluate")
         return lift([value, new], lambda whole, text: patterns.substitute(items, whole, text, every_one, anchor))
 
     return change

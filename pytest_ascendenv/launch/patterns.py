@@ -104,11 +104,9 @@ def remove_prefix(items: Sequence[Item], text: str, longest: bool) -> str:
 
 
 def remove_suffix(items: Sequence[Item], text: str, longest: bool) -> str:
-    starts = range(len(text) + 1) if longest else range(len(text), -1, -1)
-    for start in starts:
-        if len(text) in ends(items, text, start):
-            return text[:start]
-    return text
+    """The reversed pattern at the start of the reversed text."""
+    found = ends(items[::-1], text[::-1])
+    return text[: len(text) - (found[-1] if longest else found[0])] if found else text
 
 
 def substitute(items: Sequence[Item], text: str, new: str, every: bool, anchor: str = "") -> str:

@@ -42,10 +42,13 @@ def read(path: Path, name: str | None = None) -> Source:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise Unknown(f"{shown}: {getattr(error, 'strerror', None) or error}") from error
-    with open(descriptor, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise Unknown(f"{shown}: not a regular file")
-        data = file.read(LARGEST + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(LARGEST + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > LARGEST:
         raise Unknown(f"{shown}: larger than {LARGEST // 1024 // 1024} MiB, so it is not read")
     return decode(data, shown)
