@@ -7,7 +7,17 @@ import argparse
 import pytest
 
 # An option of these makes sense only in an active run, so it turns the run on by itself.
-IMPLYING = ("ascend_env_gate", "ascend_env_require", "ascend_env_config", "ascend_env_profile", "ascend_env_data")
+IMPLYING = (
+    "ascend_env_gate",
+    "ascend_env_require",
+    "ascend_env_config",
+    "ascend_env_profile",
+    "ascend_env_launch",
+    "ascend_env_program",
+    "ascend_env_data",
+)
+SUBJECTS = ("launch", "program", "data")
+"""Options that stand for a settings key of that name."""
 
 
 def add(parser: pytest.Parser) -> None:
@@ -33,6 +43,17 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption("--ascend-env-config", metavar="FILE", help="Read the settings from this file")
     group.addoption("--ascend-env-profile", metavar="NAME", help="Lay the settings of [profile.NAME] over the others")
+    group.addoption(
+        "--ascend-env-launch", metavar='"SCRIPT [ARGS]"', help="Judge this launch script; it is read, never executed"
+    )
+    group.addoption(
+        "--ascend-env-against", metavar='"SCRIPT [ARGS]"', help="Also print how the launch script differs from this one"
+    )
+    group.addoption(
+        "--ascend-env-program",
+        metavar='"FILE [ARGS]"',
+        help="Judge this training program; it is run up to its first training call, in a child",
+    )
     group.addoption(
         "--ascend-env-data",
         action="append",

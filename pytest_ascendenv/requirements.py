@@ -24,14 +24,25 @@ class Requirement:
     def name(self) -> str:
         return self.check.name
 
-    def judge(self, env: AscendEnv) -> Finding:
-        """The finding; a fact that is missing, or a crash inside a probe, is "could not tell" in its own words."""
+    def judge(self, env: AscendEnv, on_launch: bool = False) -> Finding:
+        """The finding; a fact that is missing, or a crash inside a probe, is "could not tell" in its own words.
+
+        ``on_launch`` turns the preconditions that can speak of a launch script to the declared one.
+        """
         try:
-            return self.check.judge(self.wanted, env)
+            return self._judge(env, on_launch)
         except Unknown as reason:
             return self._unknown(env, str(reason))
         except Exception as crash:
             return self._unknown(env, crash_words(crash))
+
+    def _judge(self, env: AscendEnv, on_launch: bool) -> Finding:
+        if on_launch:
+            from pytest_ascendenv.checks import on_launch as launch
+
+            if self.name in launch.JUDGES:
+                return launch.judge(self.name, self.wanted, env)
+        return self.check.judge(self.wanted, env)
 
     def _unknown(self, env: AscendEnv, reason: str) -> Finding:
         return Finding(

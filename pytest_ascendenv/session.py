@@ -6,6 +6,7 @@ import datetime
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import pytest
 from pytest_ascendenv import checks as registry
 from pytest_ascendenv.environment import AscendEnv
 from pytest_ascendenv.markers import Checks
+from pytest_ascendenv.options import SUBJECTS
 from pytest_ascendenv.probes.host import Host
 from pytest_ascendenv.requirements import Requirement, read_arguments
 from pytest_ascendenv.settings import Given, Settings, SettingsError, read
@@ -38,14 +40,25 @@ class Session:
 
     @property
     def declared(self) -> bool:
-        return bool(self.settings.required)
+        """Whether there is anything of the user's to judge: a precondition, or a subject that has rules of its own."""
+        return bool(self.settings.required or self._rules)
+
+    @cached_property
+    def required(self) -> Mapping[str, Requirement]:
+        """The declared preconditions, then the rules of the declared subjects that need no expected value.
+
+        With no precondition declared, the checks of this host that need none come first.
+        """
+        names = self._rules if self.settings.required else [*registry.HOST_CHECKS, *self._rules]
+        return {**self.settings.required, **{name: self._built_in(name) for name in names}}
 
     @property
-    def required(self) -> Mapping[str, Requirement]:
-        """The declared preconditions; with none declared, the host checks that need no expected value."""
-        return self.settings.required or {name: self._host_check(name) for name in registry.HOST_CHECKS}
+    def _rules(self) -> list[str]:
+        known = {*self.settings.required, *self.settings.dropped}
+        subjects = [key for key in registry.SUBJECT_CHECKS if getattr(self.settings.declared, key)]
+        return [name for key in subjects for name in registry.SUBJECT_CHECKS[key] if name not in known]
 
-    def _host_check(self, name: str) -> Requirement:
+    def _built_in(self, name: str) -> Requirement:
         check = self.checks[name]
         return Requirement(check, read_arguments(check, (), {}), name, "built in")
 
@@ -56,8 +69,18 @@ class Session:
     def finding(self, requirement: Requirement) -> Finding:
         """The finding of an item, judged once a run."""
         if requirement.name not in self.findings:
-            self.findings[requirement.name] = requirement.judge(self.env())
+            self.findings[requirement.name] = requirement.judge(self._host, on_launch=self._on_launch(requirement.name))
         return self.findings[requirement.name]
+
+    @cached_property
+    def _host(self) -> AscendEnv:
+        """What the items share: a program is captured, a script is read once."""
+        return self.env()
+
+    def _on_launch(self, name: str) -> bool:
+        """Whether an item judges the launch script; of training, a captured program tells more than its settings."""
+        declared = self.settings.declared
+        return declared.launch is not None and not (declared.program and name in registry.OF_PROGRAM)
 
     def waiver(self, finding: Finding) -> Waiver | None:
         waiver = self.settings.waivers.get(finding.precondition)
@@ -82,7 +105,7 @@ def read_settings(config: pytest.Config, checks: Checks) -> Settings:
         require=config.getoption("ascend_env_require"),
         file=config.getoption("ascend_env_config"),
         profile=config.getoption("ascend_env_profile"),
-        values={"data": config.getoption("ascend_env_data")} if config.getoption("ascend_env_data") else {},
+        values={key: value for key in SUBJECTS if (value := config.getoption(f"ascend_env_{key}"))},
     )
     try:
         return read(given, folders(config), config.invocation_params.dir, checks)

@@ -6,7 +6,7 @@ import datetime
 import difflib
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Settings:
     declared: Declared = field(default_factory=Declared)
     required: Mapping[str, Requirement] = field(default_factory=dict)
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
+    dropped: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ DROPPED = "not required"  # ``NAME = false``: drops what the file or the base of
 
 def _without_dropped(settings: Settings) -> Settings:
     kept = {name: r for name, r in settings.required.items() if r.written != DROPPED}
-    return Settings(settings.file, settings.declared, kept, settings.waivers)
+    return replace(settings, required=kept, dropped=frozenset(settings.required) - frozenset(kept))
 
 
 def _arguments(value: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -111,3 +111,9 @@ HOST_CHECKS: tuple[str, ...] = (
     "versions",
 )
 """Run where nothing is declared: they need no expected value."""
+
+SUBJECT_CHECKS: dict[str, tuple[str, ...]] = {"launch": ("launch_rules",)}
+"""Settings key of a subject -> its rules that need no expected value; they run wherever it is declared."""
+
+OF_PROGRAM = frozenset({"min_workers", "graph_mode", "amp_level", "sink_mode", "min_throughput"})
+"""Judged of the program where both a program and a launch script are declared."""
