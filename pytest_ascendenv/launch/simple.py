@@ -38,17 +38,22 @@ def execute(shell: Interpreter, text: str, heredoc: Value | None = None) -> Flow
     if text.startswith("(("):
         return arithmetic(shell, text[2:].rstrip().removesuffix("))"))
     try:
-        parsed = parse(text)
+        commands = parse(text)
     except lexer.Malformed as error:
         where = shell.run.here()
         shell.run.note(f"{where}: syntax error ({error}); what it swallows is unverified")
         shell.state.doubt(f"the syntax error at {where}")
         return Flow.GO
-    return _parsed(shell, parsed, text, heredoc)
+    for command in commands[:-1]:
+        if (flow := _parsed(shell, command, text, None)) is not Flow.GO:
+            return flow
+    return _parsed(shell, commands[-1], text, heredoc)
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> list[Parsed]:
+    """The commands of a text: one, or more where the tree runs over the end of a line (behind ``A=\\ ``)."""
     result = Parsed([], [], [])
+    found = [result]
     tokens = lexer.tokens(text)
     at = 0
     while at < len(tokens):
@@ -64,9 +69,12 @@ def parse(text: str) -> Parsed:
             target = tokens[at].text if at < len(tokens) and tokens[at].word else ""
             at += bool(target)
             result.redirections.append((descriptor, token.text, target))
+        elif token.text == "\n" and at < len(tokens):
+            result = Parsed([], [], [])
+            found.append(result)
         elif token.text != "\n":
             break  # "| tee" behind a here-document: what follows only sees the output
-    return result
+    return found
 
 
 def _parsed(shell: Interpreter, parsed: Parsed, text: str, heredoc: Value | None) -> Flow:
@@ -111,7 +119,7 @@ def input_of(
 ) -> Value | None:
     """What a command reads: a here-string is known, a file is not."""
     for text in texts:
-        redirections = [*redirections, *parse(text).redirections]
+        redirections = [*redirections, *parse(text)[0].redirections]
     for _, sign, target in redirections:
         if sign == "<<<":
             value = expand.scalar(target, shell.run)
