@@ -77,7 +77,7 @@ SCRIPT = st.lists(SIMPLE | COMPOUND, min_size=1, max_size=5).map(
 
 
 @settings(
-    max_examples=150,
+    max_examples=60,
     deadline=None,
     derandomize=True,
     report_multiple_bugs=False,
