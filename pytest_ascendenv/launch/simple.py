@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -265,6 +266,8 @@ def _program(shell: Interpreter, words: list[Value], name: str | None, text: str
 
 
 def _filtered(shell: Interpreter, name: str, words: list[Value], text: str) -> None:
+    if name == "sed":
+        _edited(shell, words[1:])
     cwd = shell.state.cwd
     result = filters.output(name, words[1:], shell.stdin, cwd)
     if result is not None:
@@ -272,6 +275,15 @@ def _filtered(shell: Interpreter, name: str, words: list[Value], text: str) -> N
         shell.state.status = Status.OK if result.known and name != "expr" else Status.RAN
     elif name not in SILENT:
         shell.emit(unknown(f"`{shorten(original(text))}` is only known at run time"))
+
+
+def _edited(shell: Interpreter, words: Sequence[Value]) -> None:
+    """``sed -i`` on a configuration: what is read here is not what the launch will find."""
+    if not any(re.match(r"-\w*i|--in-place", value.guess or "") for value in words):
+        return
+    for value in words[1:]:
+        if value.guess is None or value.guess.endswith((".json", ".yaml", ".yml", ".sh")):
+            shell.incomplete.append(f"sed -i at {shell.run.here()} edits {value.guess or 'a file'} before it is used")
 
 
 SILENT = frozenset(["mkdir", "rm", "sleep", "kill", "pkill", "chmod", "cp", "mv", "ln", "touch", "sync", "sudo"])
