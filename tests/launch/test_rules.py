@@ -143,6 +143,13 @@ def _verdict(judge: Callable[[], Finding]) -> Verdict:
         return judge().verdict
     except Unknown:
         return Verdict.UNKNOWN
+        verdict = Verdict.UNKNOWN
+    assert verdict is Verdict.UNKNOWN
+    try:
+        rules = _judge("launch_rules", env).verdict
+    except Unknown:
+        rules = Verdict.UNKNOWN
+    assert rules is Verdict.UNKNOWN
 
 
 def test_users_supply_what_only_run_time_knows(tmp_path: Path) -> None:
