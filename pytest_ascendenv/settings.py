@@ -144,7 +144,7 @@ def _type_mistake(value: Any, wanted: Any) -> str:
     """What is wrong with a value of a settings key, or ''."""
     choices = [
         c
-        for t in (wanted, *typing.get_args(wanted))
+        for t in (wanted, *(typing.get_args(wanted) if typing.get_origin(wanted) is not dict else ()))
         if typing.get_origin(t) is typing.Literal
         for c in typing.get_args(t)
     ]
