@@ -142,9 +142,12 @@ def _declared(source: Source, table: dict[str, Any], given: Mapping[str, Any], m
 
 def _type_mistake(value: Any, wanted: Any) -> str:
     """What is wrong with a value of a settings key, or ''."""
+    if typing.get_origin(wanted) is dict and isinstance(value, dict):
+        texts = ((key, item, _type_mistake(item, typing.get_args(wanted)[1])) for key, item in value.items())
+        return next((f"{key} = {item!r}: {text}" for key, item, text in texts if text), "")
     choices = [
         c
-        for t in (wanted, *(typing.get_args(wanted) if typing.get_origin(wanted) is not dict else ()))
+        for t in (wanted, *typing.get_args(wanted))
         if typing.get_origin(t) is typing.Literal
         for c in typing.get_args(t)
     ]
