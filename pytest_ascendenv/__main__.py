@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "diff": ("pytest_ascendenv.launch.diff_command", "the facts in which two launch scripts differ"),
     "affinity": (
         "pytest_ascendenv.affinity.command",
         "what a value of CPU_AFFINITY_CONF does: the cores of each thread",

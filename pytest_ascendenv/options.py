@@ -13,6 +13,7 @@ IMPLYING = (
     "ascend_env_config",
     "ascend_env_profile",
     "ascend_env_launch",
+    "ascend_env_against",
     "ascend_env_program",
     "ascend_env_data",
 )

@@ -52,6 +52,8 @@ def _activate(config: pytest.Config) -> None:
             "ascend-env: --ascend-env-gate, but no precondition is declared: "
             "name one with --ascend-env-require NAME=VALUE or in the [require] table of ascend-env.toml"
         )
+    if run.against and not run.settings.declared.launch:
+        raise pytest.UsageError("ascend-env: --ascend-env-against needs the launch script that is held against it")
     selected, alone = take_node_ids(config, run)
     config.pluginmanager.register(ItemsPlugin(run, selected), "ascend-env-items")
     config.pluginmanager.register(EnforcePlugin(run), "ascend-env-enforce")
@@ -68,7 +70,11 @@ def session(config: pytest.Config) -> Session:
         checks = config.stash[CHECKS]
         settings = read_settings(config, checks)
         config.stash[SESSION] = Session(
-            settings, checks, config.stash[ENVIRON], gate=bool(config.getoption("ascend_env_gate"))
+            settings,
+            checks,
+            config.stash[ENVIRON],
+            gate=bool(config.getoption("ascend_env_gate")),
+            against=config.getoption("ascend_env_against"),
         )
     return config.stash[SESSION]
 

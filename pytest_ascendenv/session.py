@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from pytest_ascendenv import checks as registry
@@ -19,7 +20,7 @@ from pytest_ascendenv.options import SUBJECTS
 from pytest_ascendenv.probes.host import Host
 from pytest_ascendenv.requirements import Requirement, read_arguments
 from pytest_ascendenv.settings import Given, Settings, SettingsError, read
-from pytest_ascendenv.verdict import Finding, Verdict
+from pytest_ascendenv.verdict import Finding, Unknown, Verdict
 
 if TYPE_CHECKING:
     from pytest_ascendenv.settings import Waiver
@@ -36,6 +37,7 @@ class Session:
     checks: Checks
     environ: Mapping[str, str]
     gate: bool = False
+    against: str | None = None
     findings: dict[str, Finding] = field(default_factory=dict)
 
     @property
@@ -81,6 +83,19 @@ class Session:
         """Whether an item judges the launch script; of training, a captured program tells more than its settings."""
         declared = self.settings.declared
         return declared.launch is not None and not (declared.program and name in registry.OF_PROGRAM)
+
+    def difference(self) -> str:
+        """How the declared launch script differs from the one it is held against."""
+        from pytest_ascendenv.launch.diff import as_text
+        from pytest_ascendenv.launch.diff_command import compare
+        from pytest_ascendenv.launch.nouns import LaunchSubject
+
+        other = LaunchSubject(msgspec.structs.replace(self.settings.declared, launch=self.against))
+        try:
+            found = compare(self._host.launch.description, other.description)
+            return as_text(found, self._host.launch.name, other.name)
+        except Unknown as reason:
+            return f"could not compare with {self.against}: {reason}"
 
     def waiver(self, finding: Finding) -> Waiver | None:
         waiver = self.settings.waivers.get(finding.precondition)

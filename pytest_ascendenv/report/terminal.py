@@ -29,6 +29,9 @@ class TerminalPlugin:
             terminalreporter.section("ascend-env")
             for line in lines:
                 terminalreporter.line(line)
+        if self.run.against:
+            terminalreporter.section("ascend-env: launch scripts")
+            terminalreporter.line(self.run.difference())
 
 
 def _reports(reporter: pytest.TerminalReporter) -> Iterator[pytest.TestReport]:
