@@ -130,9 +130,7 @@ class XdistPlugin:
 
 
 def asks_for_items(arg: str) -> bool:
-    """Also "../ascend-env::NAME", which is how pytest shows the node id in a folder below the root."""
-    path = arg.partition("::")[0]
-    return os.path.basename(path) == NODE and not os.path.exists(path)
+    return arg.partition("::")[0] == NODE and not os.path.exists(NODE)
 
 
 def take_node_ids(config: pytest.Config, run: Session) -> tuple[list[str], bool]:
