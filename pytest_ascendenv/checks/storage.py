@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_ascendenv.probes.storage import Storage
 
 REFERENCE = "msprof-analyze, advisor/rules/en/dataloader.yaml: move data from remote storage to a local disk"
-MET = frozenset(["local-ssd", "local-hdd", "local-unknown", "ram"])
+MET = frozenset(["local-ssd", "local-hdd", "local-unknown"])
 NOT_TOLD = frozenset(["container-layer", "unknown"])
 SIZE = "256 MiB"
 LARGEST = "1 GiB"
@@ -35,9 +35,10 @@ class Wanted:
 class LocalStorage:
     """Every path must live on a disk of this host, through links, binds, overlays and stacks of devices.
 
-    Met by local-ssd, local-hdd (noted: the vendor advises an SSD), local-unknown (noted: a virtual disk or RAID volume
-    whose disks the host cannot see) and ram (noted: memory is no disk). A path that does not exist is a failure. What
-    cannot be proved local, such as a container's own layer or an unknown FUSE file system, is "could not tell".
+    Met by local-ssd, local-hdd (noted: the vendor advises an SSD) and local-unknown (noted: a virtual disk or RAID
+    volume whose disks the host cannot see). Memory (tmpfs) is no disk and fails, as a path that does not exist does;
+    ``treat_as`` accepts it. What cannot be proved local, such as a container's own layer or an unknown FUSE file
+    system, is "could not tell".
 
     ``write`` and ``read`` are floors such as "1 GB/s", ``size`` what one of the three runs moves (256 MiB, 1 GiB at
     most). They are measured only where the path is local.
@@ -131,6 +132,8 @@ def _found(storage: Storage) -> str:
 def _cause(storage: Storage) -> str:
     if storage.missing:
         return "the path is misspelt, or its file system is not mounted"
+    if storage.kind == "ram":
+        return f"{storage.path} is in memory, not on a disk: it takes memory from the job and is gone after a restart"
     return storage.reason
 
 
@@ -155,7 +158,6 @@ def _note(storage: Storage) -> str:
     if storage.treated:
         return f"{storage.path} counts as {storage.kind} because the settings say so ({storage.treated.source})"
     texts = {
-        "ram": "is in memory, not on a disk: it takes memory from the job and is gone after a restart",
         "local-hdd": "is on a rotating disk; the vendor advises an SSD (MindSpore tutorials, dataset/optimize)",
         "local-unknown": f"is on a local device, but what is behind it cannot be proved ({storage.reason})",
     }

@@ -57,10 +57,11 @@ def test_a_network_mount_fails_and_says_where_to_copy(env):
     assert 'treat_as = { "/data" = "local-ssd" }' in finding.fix
 
 
-def test_memory_passes_and_is_named_as_memory(env):
+def test_memory_is_no_disk(env):
     finding = judge(env, "/fast/coco")
-    assert finding.verdict is Verdict.PASS
-    assert "in memory, not on a disk" in finding.notes[0]
+    assert finding.verdict is Verdict.FAIL
+    assert "in memory, not on a disk" in finding.cause
+    assert 'treat_as = { "/fast" = "local-ssd" }' in finding.fix
 
 
 def test_a_container_layer_could_not_be_told(env):
