@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "capture": ("pytest_ascendenv.probes.capture", "this host's facts as JSON, to be judged elsewhere"),
     "affinity": (
         "pytest_ascendenv.affinity.command",
         "what a value of CPU_AFFINITY_CONF does: the cores of each thread",

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from pytest_ascendenv.affinity.effect import Affinity
     from pytest_ascendenv.launch.nouns import LaunchSubject
     from pytest_ascendenv.probes.caches import Cache
+    from pytest_ascendenv.probes.contention import Contention
     from pytest_ascendenv.probes.cpu import Cpu
     from pytest_ascendenv.probes.disk import Bandwidth, Mode, Refused
     from pytest_ascendenv.probes.files import Files
     from pytest_ascendenv.probes.limits import Limit
     from pytest_ascendenv.probes.memory import SharedMemory
+    from pytest_ascendenv.probes.npu import Npus
     from pytest_ascendenv.probes.places import Place
+    from pytest_ascendenv.probes.processes import NpuJob
     from pytest_ascendenv.probes.storage import Storage
     from pytest_ascendenv.training.capture import Program
 
@@ -74,6 +77,26 @@ class AscendEnv:
         from pytest_ascendenv.affinity.binders import Binders
 
         return Binders(self.host, self.cpu, self.affinity)
+
+    @cached_property
+    def npus(self) -> Npus:
+        """The NPUs: ``nodes``, ``visible``, ``cards`` with their NUMA node and local cores."""
+        from pytest_ascendenv.probes.npu import Npus
+
+        return Npus(self.host)
+
+    @cached_property
+    def foreign_npu_jobs(self) -> tuple[NpuJob, ...]:
+        """The torch_npu jobs on this host that this process has neither started nor come from."""
+        from pytest_ascendenv.probes.processes import foreign_npu_jobs
+
+        return foreign_npu_jobs(self.host)
+
+    def contention(self, cores: Sequence[int]) -> Contention:
+        """What a busy thread on each of these cores would get, measured for three seconds."""
+        from pytest_ascendenv.probes.contention import measure
+
+        return measure(self.host, cores)
 
     def storage(self, path: str) -> Storage:
         """Where a path really lives: ``.kind``, ``.chain``, ``.filesystem``, ``.mount_point``."""

@@ -15,7 +15,8 @@ from pytest_ascendenv.probes.host import Host
 from pytest_ascendenv.verdict import Unknown
 
 V1_CPUSET = "/sys/fs/cgroup/cpuset/cpuset.cpus"
-"""Where mindspore.runtime.set_cpu_affinity takes its cores from, and nowhere else (runtime/thread_bind_core.py)."""
+"""Where MindSpore's binders take their cores from, and nowhere else: set_cpu_affinity (runtime/thread_bind_core.py)
+and, in 2.10, msrun --bind_core (parallel/cluster/process_entity/_bind.py), a dictionary of cores included."""
 
 MSRUN = "MSRUN_CPU_LIST"
 State = Literal["acts", "void", "dead", "unclear"]
@@ -61,12 +62,12 @@ class Binders:
         return "taskset, numactl or the launcher"
 
     def living(self) -> str:
-        """What binds a MindSpore job on this host: set_cpu_affinity alone needs the cpuset file of cgroup v1."""
-        if self.set_cpu_affinity_works():
+        """What binds a MindSpore job on this host: its own binders need the cpuset file of cgroup v1."""
+        if self.mindspore_binds():
             return "msrun --bind_core=True, or mindspore.runtime.set_cpu_affinity(True)"
-        return "msrun --bind_core with a dictionary of cores, or taskset for each rank"
+        return f"taskset or numactl around each rank (MindSpore's own binders need {V1_CPUSET}, which is not here)"
 
-    def set_cpu_affinity_works(self) -> bool:
+    def mindspore_binds(self) -> bool:
         """Whether MindSpore finds its list of cores; else it warns and binds nothing (measured with 2.7, 2.9, 2.10)."""
         try:
             return bool(cpulist.parse(self._host.read(V1_CPUSET)))
@@ -117,8 +118,8 @@ class Binders:
             inside = set(self._cpu.allowed) <= set(cores)
             found = "is the mask" if inside else f"but the mask is {cpulist.show(self._cpu.allowed)}"
             yield Binder("msrun --bind_core", "acts" if inside else "void", f"cores {cpulist.show(cores)}, {found}")
-        if self._affinity.framework.value == "mindspore" and not self.set_cpu_affinity_works():
-            yield Binder("set_cpu_affinity", "void", f"would find no {V1_CPUSET}, so a call binds nothing")
+        if self._affinity.framework.value == "mindspore" and not self.mindspore_binds():
+            yield Binder("set_cpu_affinity", "void", f"would find no {V1_CPUSET}; the same for msrun --bind_core")
 
     def _openmp(self) -> Iterator[Binder]:
         for pin in openmp.pins(self._host.environ):

@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         "--topology",
         metavar="CARD=CORES",
         action="append",
-        help='the local cores of a card for npu_affine, as in "npu-smi info -t topo"; repeatable',
+        help='the local cores of a card for npu_affine (repeatable), or a file with "npu-smi info -t topo"\'s output',
     )
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     return parser
@@ -107,10 +107,23 @@ def _topology(words: Sequence[str] | None) -> dict[int, str] | None:
     found = {}
     for word in words:
         card, equals, cores = word.partition("=")
-        if not (equals and card.isascii() and card.isdigit()):
-            raise ValueError(f"--topology: found {word!r}; it is written CARD=CORES, such as 0=144-167")
-        found[int(card)] = cores
+        if equals and card.isascii() and card.isdigit():
+            found[int(card)] = cores
+        else:
+            found.update(_saved_topology(word))
     return found
+
+
+def _saved_topology(name: str) -> dict[int, str]:
+    from pytest_ascendenv.probes import npu_smi
+
+    try:
+        with open(name, encoding="utf-8", errors="replace") as file:
+            return npu_smi.topology(file.read())
+    except OSError:
+        raise ValueError(
+            f"--topology: found {name!r}; it is written CARD=CORES, such as 0=144-167, or names a file"
+        ) from None
 
 
 def _as_json(bindings: Sequence[Binding]) -> dict[str, object]:

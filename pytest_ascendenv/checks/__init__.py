@@ -77,6 +77,18 @@ TABLE: dict[str, Entry] = {
         "throughput:MinThroughput",
         "min_throughput(rate): the throughput fixture must measure at least this many samples/s.",
     ),
+    "exclusive_host": Entry(
+        "exclusive:ExclusiveHost",
+        "exclusive_host: no other job uses the cores of this one (measured for three seconds).",
+    ),
+    "worker_cores": Entry(
+        "worker_cores:WorkerCores",
+        "worker_cores(workers, forked=False): the binding leaves cores for the workers of each rank; forked=True for a "
+        "pool that the main thread starts.",
+    ),
+    "pinned_cores": Entry(
+        "pinned:PinnedCores", "pinned_cores: no other job claims the cores that fine binding pins.", marker=False
+    ),
     "cpu_mask": Entry(
         "cores:CpuMask",
         "cpu_mask: the affinity mask and the cpuset leave the cores that the variables promise.",
@@ -102,6 +114,7 @@ def load(name: str) -> Check:
 
 
 HOST_CHECKS: tuple[str, ...] = (
+    "pinned_cores",
     "cpu_mask",
     "cpu_quota",
     "omp_binding",

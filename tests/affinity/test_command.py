@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,13 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_local_cores(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("1,npu_affine:1", "--cpus", "16", "--devices", "2", "--topology", "0=8-15", "--topology", "1=0-7")
     assert run(*words) == 0
+    assert capsys.readouterr().out.splitlines()[-2].split()[1] == "8-15"
+
+
+def test_local_cores_as_npu_smi_printed_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = tmp_path / "topo.txt"
+    saved.write_text("      NPU0  NPU1  CPU Affinity\nNPU0  X     HCCS  8-15\nNPU1  HCCS  X     0-7\n")
+    assert run("1,npu_affine:1", "--cpus", "16", "--devices", "2", "--topology", str(saved)) == 0
     assert capsys.readouterr().out.splitlines()[-2].split()[1] == "8-15"
 
 

@@ -147,10 +147,12 @@ def test_a_variable_that_mindspore_never_reads(tmp_path: Path) -> None:
 
 
 def test_on_cgroup_v2_the_way_out_is_not_set_cpu_affinity(tmp_path: Path) -> None:
-    """MindSpore reads the cpuset file of cgroup v1 alone, so a call would bind nothing."""
+    """MindSpore's binders read the cpuset file of cgroup v1 alone, so a call would bind nothing."""
     host = make_host(tmp_path, cgroup=2, cpuset="0-23", environ={"CPU_AFFINITY_CONF": "1"})
     env = AscendEnv(host, Declared(framework="mindspore"))
-    assert "set_cpu_affinity" not in judge("dead_variables", env).fix
+    fix = judge("dead_variables", env).fix
+    assert "taskset or numactl" in fix
+    assert "set_cpu_affinity" not in fix
     assert any(one.name == "set_cpu_affinity" and one.state == "void" for one in env.binders.all())
 
 
