@@ -28,16 +28,17 @@ class Inventory:
 
 def inventory() -> Inventory:
     return Inventory(
-        {kind: frozenset(row[_ID[kind]] for row in _rows(kind)) for kind in _ID},
+        {kind: frozenset(row[IDENTIFIER[kind]] for row in rows(kind)) for kind in IDENTIFIER},
         frozenset(os.listdir(SHM)) if SHM.is_dir() else frozenset(),
     )
 
 
-_ID = {"shm": "shmid", "msg": "msqid", "sem": "semid"}
-_PIDS = {"shm": ("cpid", "lpid"), "msg": ("lspid", "lrpid"), "sem": ()}
+IDENTIFIER = {"shm": "shmid", "msg": "msqid", "sem": "semid"}
+USERS = {"shm": ("cpid", "lpid"), "msg": ("lspid", "lrpid"), "sem": ()}
 
 
-def _rows(kind: str) -> list[dict[str, int]]:
+def rows(kind: str) -> list[dict[str, int]]:
+    """The table of one kind ("shm", "msg", "sem"), a mapping from column to number each."""
     try:
         head, *lines = (PROC / "sysvipc" / kind).read_text().splitlines()
     except (OSError, ValueError):
@@ -59,13 +60,13 @@ def remove(before: Inventory, pids: Iterable[int], files: Iterable[str]) -> None
     """Remove what the processes ``pids`` (now dead) made since ``before``, and ``files``, which they had mapped."""
     owners, keys = set(pids), set()
     for kind in ("shm", "msg", "sem"):
-        for row in _rows(kind):
-            if row[_ID[kind]] in before.ids[kind]:
+        for row in rows(kind):
+            if row[IDENTIFIER[kind]] in before.ids[kind]:
                 continue
             # A queue names only its last users, but MindSpore gives it the key of its shared memory.
-            if owners & {row[name] for name in _PIDS[kind]} or (row["key"] and row["key"] in keys):
+            if owners & {row[name] for name in USERS[kind]} or (row["key"] and row["key"] in keys):
                 keys.add(row["key"])
-                _remove(kind, row[_ID[kind]])
+                _remove(kind, row[IDENTIFIER[kind]])
     for name in set(files) - before.files:
         with suppress(OSError):
             (SHM / name).unlink()

@@ -11,7 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pytest_ascendenv.pipeline import NothingMeasured, NotMeasured, PipelineError, Stalled, measure, processes
+from pytest_ascendenv.pipeline import (
+    NothingMeasured,
+    NotMeasured,
+    PipelineError,
+    Stalled,
+    leftovers,
+    measure,
+    processes,
+)
 
 
 def ticking(seconds=0.002, items=10**9):
@@ -54,15 +62,24 @@ def broken(x):
 
 @pytest.fixture
 def traces():
-    """What a measurement may leave behind: living children, System V identifiers, files in /dev/shm."""
+    """Nothing new is left behind: no child, no System V identifier whose users are dead, no unused file in /dev/shm.
 
-    def now():
-        sysv = [Path(f"/proc/sysvipc/{kind}").read_text().count("\n") for kind in ("shm", "msg", "sem")]
-        return processes.children(os.getpid()), sysv, sorted(os.listdir("/dev/shm"))
+    What other runs on this host have in use does not count.
+    """
 
-    before = now()
+    def dead(kind):
+        rows = [(row, {row[user] for user in leftovers.USERS[kind]} - {0}) for row in leftovers.rows(kind)]
+        gone = [row for row, users in rows if users and not any(Path(f"/proc/{user}").exists() for user in users)]
+        return {row[leftovers.IDENTIFIER[kind]] for row in gone}
+
+    def unused():
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        return set(os.listdir("/dev/shm")) - leftovers.mapped(pids)
+
+    before = dead("shm"), dead("msg"), unused(), set(processes.children(os.getpid()))
     yield
-    assert now() == before
+    after = dead("shm"), dead("msg"), unused(), set(processes.children(os.getpid()))
+    assert [sorted(new - old) for old, new in zip(before, after, strict=True)] == [[], [], [], []]
 
 
 def test_a_sleep_bound_generator_has_its_own_rate(traces):
