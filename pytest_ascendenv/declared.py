@@ -65,6 +65,9 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     program: str | None = None
     """The training program and its arguments ("train.py --config x.yaml"), run up to its first training call."""
 
+    program_cwd: str | None = None
+    """The folder the program is started in, where it is not the present one."""
+
     capture_timeout: float = 120.0
     """Seconds the program has to its first training call."""
 

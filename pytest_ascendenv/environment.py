@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ascendenv.declared import Declared
 from pytest_ascendenv.probes.host import Host
-from pytest_ascendenv.verdict import Fact, Unknown
+from pytest_ascendenv.verdict import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_ascendenv.affinity.binders import Binders
     from pytest_ascendenv.affinity.effect import Affinity
     from pytest_ascendenv.launch.nouns import LaunchSubject
+    from pytest_ascendenv.pipeline import Throughput
     from pytest_ascendenv.probes.caches import Cache
     from pytest_ascendenv.probes.contention import Contention
     from pytest_ascendenv.probes.cpu import Cpu
@@ -145,31 +146,31 @@ class AscendEnv:
 
         return LaunchSubject(self.declared)
 
+    @property
+    def available_memory(self) -> int:
+        """Bytes of memory that can be used without swapping."""
+        from pytest_ascendenv.probes.memory import available
+
+        return available(self.host)
+
     def limit(self, name: str) -> Limit:
         """A resource limit by its row in /proc/self/limits, such as "Max open files"."""
         from pytest_ascendenv.probes.limits import limit
 
         return limit(self.host, name)
 
-    @cached_property
-    def _program(self) -> Program | Unknown:
-        from pytest_ascendenv.training.capture import capture
-
-        if self.declared.program is None:
-            return Unknown('no test was watched, and no program is declared: program = "train.py …"')
-        try:
-            return capture(
-                self.declared.program,
-                environ=self.environ,
-                seconds=self.declared.capture_timeout,
-                ranks=self.declared.ranks,
-            )
-        except Unknown as reason:
-            return reason
-
     @property
     def program(self) -> Program:
         """The declared program, run up to its first training call, once; raises Unknown where it did not get there."""
-        if isinstance(self._program, Unknown):
-            raise Unknown(str(self._program))
-        return self._program
+        from pytest_ascendenv.training import once
+
+        return once.program(self.declared, self.environ)
+
+    def program_throughput(self, floor: float | None = None) -> Throughput:
+        """The rate of the declared program's training dataset; ``floor`` (samples/s) ends it as soon as that is clear.
+
+        Raises Unknown where there is none to be had.
+        """
+        from pytest_ascendenv.training import once
+
+        return once.throughput(self.declared, self.environ, floor)

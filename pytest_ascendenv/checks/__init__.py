@@ -63,6 +63,16 @@ TABLE: dict[str, Entry] = {
         "training:SinkMode",
         "sink_mode: Model.train or Model.fit must receive dataset_sink_mode=True, and the sink must act.",
     ),
+    "program_rules": Entry(
+        "program_rules:ProgramRules",
+        "program_rules: no setting of the training program is void or at odds with another one.",
+        marker=False,
+    ),
+    "dataset_rules": Entry(
+        "dataset_rules:DatasetRules",
+        "dataset_rules: the program's input pipeline has no known brake and fits this host.",
+        marker=False,
+    ),
     "launch_rules": Entry(
         "launch:LaunchRules",
         "launch_rules: the launch script must not pin a worker pool to one core, nor bind twice.",

@@ -32,10 +32,17 @@ def _one(check: str, name: Any) -> str:
 
 
 def declared(paths: Sequence[str], env: AscendEnv) -> tuple[str, ...]:
-    """The named paths, else the declared data; raises Unknown where there is neither."""
-    if not (paths or env.declared.data):
+    """The named paths, else the declared data, else what the declared program reads; Unknown where there is none."""
+    found = tuple(paths or env.declared.data)
+    if not found and env.declared.program is None:
         raise Unknown(NO_PATH)
-    return tuple(paths or env.declared.data)
+    return found or _of_the_program(env)
+
+
+def _of_the_program(env: AscendEnv) -> tuple[str, ...]:
+    if not env.program.data_paths:
+        raise Unknown(f"{env.declared.program}: its datasets hold no path that exists; {NO_PATH}")
+    return env.program.data_paths
 
 
 def look(paths: Iterable[str], env: AscendEnv) -> tuple[list[Storage], list[str]]:

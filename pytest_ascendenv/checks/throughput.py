@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ascendenv.pipeline import decision
@@ -41,6 +41,9 @@ class MinThroughput:
         return floor(*args, **kwargs)
 
     def judge(self, wanted: Floor, env: AscendEnv) -> Finding:
+        if not env.measured and env.observed is None and env.declared.program is not None:
+            measured = env.program_throughput(wanted.rate)
+            env = replace(env, subject=env.declared.program, measured=(measured,))
         if not env.measured:
             return _nothing(wanted, env)
         judged = [_judge(wanted, measured, env.declared) for measured in env.measured]

@@ -87,6 +87,8 @@ class Judged:
 def observation(env: AscendEnv) -> Observation:
     """What was seen of the test, or of the declared program; raises Unknown where neither is there."""
     seen: Observation = env.observed if env.observed is not None else env.program.observation
+    if seen.unread:
+        raise Unknown(seen.unread[0])
     return seen
 
 
@@ -204,7 +206,7 @@ def _trains_at(wanted: str, call: TrainingCall) -> Judged:
 
 
 def _why(wanted: str, call: TrainingCall, level: Fact) -> str:
-    if call.facts["keep_batchnorm_fp32"].value is not None:
+    if call.facts["keep_batchnorm_fp32"].status == "known":
         return f"keep_batchnorm_fp32={call.facts['keep_batchnorm_fp32'].value} overrides what the level says"
     if level.reason.startswith("declared"):
         return f"{level.reason}: the cells decide, not the argument"

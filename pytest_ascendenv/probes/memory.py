@@ -53,6 +53,14 @@ def _mounted_size(mount: mounts.Mount) -> int:
     return int(found[1]) * {"": 1, "k": 1024, "m": MIB, "g": 1024 * MIB}[found[2]]
 
 
+def available(host: Host) -> int:
+    """Bytes that can be used without swapping (MemAvailable)."""
+    found = re.search(r"^MemAvailable:\s+(\d+) kB", host.read("/proc/meminfo"), re.MULTILINE)
+    if not found:
+        raise Unknown("/proc/meminfo: no MemAvailable")
+    return int(found[1]) * 1024
+
+
 def queue_bytes(workers: int, prefetch: int, row: int, devices: int = 1) -> int:
     """Bytes of shared memory that the worker processes of one dataset operation hold; ``row`` is bytes in plus out.
 

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 SECONDS = 120.0
 """The time a program has to its first training call, unless the settings say otherwise."""
-MEASURING = 90.0
-"""Seconds added where the throughput is measured: the limits of one measurement, taken together."""
+MEASURING = 750.0
+"""Seconds added where the throughput is measured: the limits of one measurement taken together, most of them its
+patience with other measurements on this host."""
 
 _POLL = 0.01  # seconds
 _GRACE = 1.0  # seconds for a program that ended to leave word of it, and for its stack to be written
@@ -43,15 +44,16 @@ class Program:
 
     command: str
     observation: Observation
+    folder: Path = Path()
     output: str = ""
     measured: Throughput | str | None = None
 
     @cached_property
     def data_paths(self) -> tuple[str, ...]:
-        """The files and directories its datasets read."""
+        """The files and directories its datasets read, from the folder it was started in."""
         trees = [call.operations or () for call in self.observation.calls]
         trees += [seen.operations for seen in self.observation.datasets]
-        return tuple(dict.fromkeys(path for tree in trees for one in tree for path in one.paths))
+        return tuple(dict.fromkeys(str(self.folder / path) for tree in trees for one in tree for path in one.paths))
 
 
 def capture(
@@ -77,7 +79,9 @@ def capture(
         output = Path(mail, mailbox.OUTPUT).read_text(errors="replace")
         if report is None:
             raise Unknown(_why(command, order, output, folder or Path.cwd()))
-    return Program(command, report.observation, output[-4000:], report.measured)
+        if report.observation.unread:
+            raise Unknown(f"{command}: {report.observation.unread[0]}")
+    return Program(command, report.observation, folder or Path.cwd(), output[-4000:], report.measured)
 
 
 def _words(command: str, folder: Path) -> list[str]:

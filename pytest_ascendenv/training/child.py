@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import faulthandler
+import math
 import os
 import sys
 from dataclasses import dataclass, replace
@@ -15,11 +16,12 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from pytest_ascendenv.training import mailbox, site
-from pytest_ascendenv.training.hooks import Hooks
+from pytest_ascendenv.training.hooks import Handler, Hooks
 from pytest_ascendenv.training.mailbox import Order
 from pytest_ascendenv.training.record import Observation, TrainingCall
 from pytest_ascendenv.training.shims import Shims
 from pytest_ascendenv.training.spies import Spies
+from pytest_ascendenv.verdict import Fact
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def start() -> None:
         _tell_the_end(order, hooks)
     seen = Observation(captured=True)
     shims = Shims(seen, hooks, order.ranks)
-    spies = Spies(seen, hooks, stop=_Stop(order, seen), asked=shims.asked)
+    spies = Spies(seen, hooks, stop=_Stop(order, seen, shims), asked=shims.asked)
 
     def watch(mindspore: ModuleType) -> None:
         shims.install(mindspore)
@@ -58,29 +60,60 @@ def start() -> None:
 class _Stop:
     """Called at the first training call, on whatever thread it comes; does not return."""
 
-    def __init__(self, order: Order, seen: Observation) -> None:
+    def __init__(self, order: Order, seen: Observation, shims: Shims) -> None:
         self.order = order
         self.seen = seen
+        self.shims = shims
 
-    def __call__(self, call: TrainingCall, dataset: Any) -> None:
-        seen = self.seen
-        seen.calls = [replace(call, facts={name: mailbox.plain_fact(fact) for name, fact in call.facts.items()})]
-        seen.casts = [mailbox.plain_fact(fact) for fact in seen.casts]
-        measured = _measure(dataset, self.order) if self.order.measure else None
-        mailbox.put(self.order.folder, mailbox.REPORT, Report(seen, measured))
+    def __call__(self, dataset: Any) -> None:
+        try:
+            measured = self._look(dataset)
+        except Exception as error:  # a fault of ours must not become one of the program's
+            self.seen.unread.append(f"the training call could not be read: {error!r}")
+            measured = None
+        mailbox.put(self.order.folder, mailbox.REPORT, Report(self.seen, measured))
         _leave()
 
+    def _look(self, dataset: Any) -> Any:
+        seen = self.seen
+        seen.calls = [_plain(call) for call in seen.calls[-1:]]
+        seen.casts = [mailbox.plain_fact(fact) for fact in seen.casts]
+        seen.memory = _resident()
+        return self._measure(dataset) if self.order.measure else None
 
-def _measure(dataset: Any, order: Order) -> Any:
-    """The rate of the dataset that was handed to the training call, or why there is none."""
-    from pytest_ascendenv import pipeline
+    def _measure(self, dataset: Any) -> Any:
+        """The rate of the dataset that was handed to the training call, or why there is none."""
+        from pytest_ascendenv import pipeline
 
-    if dataset is None:
-        return "the dataset of the training call is not known"
-    try:
-        return pipeline.measure(dataset, floor=order.floor)
-    except (pipeline.NotMeasured, TypeError, ValueError) as error:
-        return str(error)
+        if dataset is None:
+            return "the dataset of the training call is not known, so its throughput is not"
+        try:
+            measured = pipeline.measure(dataset, floor=self.order.floor)
+        except (pipeline.NotMeasured, TypeError, ValueError) as error:
+            return str(error)
+        self._weigh(dataset)
+        clamping = self.shims.clamping(dataset)
+        return replace(measured, notes=(*measured.notes, clamping)) if clamping else measured
+
+    def _weigh(self, dataset: Any) -> None:
+        """The bytes of the largest column of a batch, where the pipeline tells them; it was seen to run."""
+        if not self.seen.calls or not hasattr(dataset, "output_shapes"):
+            return
+        columns = zip(dataset.output_shapes(), dataset.output_types(), strict=True)
+        sizes = [math.prod(shape) * kind.itemsize for shape, kind in columns if hasattr(kind, "itemsize")]
+        (call,) = self.seen.calls
+        fact = Fact("batch_bytes", max(sizes, default=0), call.site, reason="the largest column of a batch")
+        self.seen.calls = [replace(call, facts={**call.facts, "batch_bytes": fact})]
+
+
+def _plain(call: TrainingCall) -> TrainingCall:
+    return replace(call, facts={name: mailbox.plain_fact(fact) for name, fact in call.facts.items()})
+
+
+def _resident() -> int:
+    """Bytes of this process in memory."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _leave() -> None:
@@ -99,18 +132,19 @@ def _tell_the_end(order: Order, hooks: Hooks) -> None:
     faulthandler.enable(stack)
     faulthandler.dump_traceback_later(order.seconds, file=stack)
 
-    def exits(original: Any, status: Any = None) -> Any:
-        mailbox.put(order.folder, mailbox.END, End(f"called sys.exit({status!r})", site.caller()))
-        return original(status)
-
-    def leaves(original: Any, status: int) -> Any:
-        if status or not os.path.exists(os.path.join(order.folder, mailbox.REPORT)):
-            mailbox.put(order.folder, mailbox.END, End(f"called os._exit({status})", site.caller()))
-        return original(status)
-
-    hooks.watch(sys, "exit", exits)
-    hooks.watch(os, "_exit", leaves)
     own, started_in = os.getpid(), os.getcwd()
+
+    def says(function: str) -> Handler:
+        def leaves(original: Any, *status: Any) -> Any:
+            if os.getpid() == own:  # not in what it forked
+                how = f"called {function}({', '.join(map(repr, status))})"
+                mailbox.put(order.folder, mailbox.END, End(how, site.caller()))
+            return original(*status)
+
+        return leaves
+
+    hooks.watch(sys, "exit", says("sys.exit"))
+    hooks.watch(os, "_exit", says("os._exit"))
     atexit.register(lambda: _ended(order, started_in) if os.getpid() == own else None)
 
 

@@ -11,6 +11,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any, Literal
 
 from pytest_ascendenv.training import site
@@ -27,7 +29,10 @@ class Operation:
     ``workers`` are those that act, ``asked`` what the program gave (None where it left the default); ``python`` says
     whether Python code of the user's runs per row (None: unknown before the build); ``functions`` name the Python and
     C++ operations and ``where`` the places of the Python ones; ``parallel`` is False where workers mean nothing
-    (repeat, shuffle, zip …); ``idle`` is the reason why the workers asked for cannot act.
+    (repeat, shuffle, zip …); ``idle`` is the reason why the workers asked for cannot act. ``equivalents`` are C++
+    operations of MindSpore with the name of a Python one here. ``row_bytes`` is the shared memory of one row, in and
+    out together, where the program fixes it (max_rowsize). ``files`` of an image folder are how many were counted
+    (no more than FILES are) and their mean size in bytes.
     """
 
     kind: str
@@ -44,7 +49,9 @@ class Operation:
     source: str = ""
     batch_size: int | None = None
     prefetch: int | None = None
-    rows: int | None = None
+    row_bytes: int | None = None
+    equivalents: tuple[str, ...] = ()
+    files: tuple[int, int] | None = None
 
     @property
     def title(self) -> str:
@@ -122,6 +129,9 @@ def _operation(node: Any) -> Operation:
         source="" if node.children else _source_kind(node),
         batch_size=_integer(getattr(node, "batch_size", None)),
         prefetch=_prefetch(),
+        row_bytes=_row_bytes(getattr(node, "max_rowsize", None)),
+        equivalents=tuple(filter(None, (_equivalent(step) for step in steps if step.python))),
+        files=_count_files(node.dataset_dir) if kind == "ImageFolderDataset" else None,
     )
 
 
@@ -239,8 +249,39 @@ def _paths_of_object(source: Any) -> Iterator[str]:
             yield text
 
 
+FILES = 1000
+
+
+def _count_files(folder: str) -> tuple[int, int]:
+    """The first FILES files below a folder, and their mean size in bytes."""
+    sizes = [
+        entry.stat().st_size
+        for entry in islice(
+            (entry for inner, _, names in os.walk(folder) for entry in map(Path(inner).joinpath, names)), FILES
+        )
+    ]
+    return len(sizes), sum(sizes) // max(1, len(sizes))
+
+
+def _equivalent(step: _Step) -> str:
+    """The C++ operation of that name in mindspore.dataset.vision, transforms, text or audio."""
+    name = step.name.rpartition(".")[2].replace("_", "").lower()
+    for module in ("vision", "transforms", "text", "audio"):
+        loaded = sys.modules.get(f"mindspore.dataset.{module}")
+        for operation, found in list(vars(loaded).items()) if loaded else ():
+            if operation.lower() == name and isinstance(found, type) and hasattr(found, "parse"):
+                return f"{module}.{operation}"
+    return ""
+
+
 def _in_effect(asked: int | None) -> int:
     return int(asked) if asked is not None else int(sys.modules["mindspore.dataset"].config.get_num_parallel_workers())
+
+
+def _row_bytes(sizes: Any) -> int | None:
+    """``max_rowsize`` is in MB, one number or two, -1 where MindSpore takes what each row needs."""
+    known = [size for size in (sizes if isinstance(sizes, list | tuple) else [sizes]) if _integer(size)]
+    return sum(known) * 2**20 or None
 
 
 def _prefetch() -> int:

@@ -67,7 +67,7 @@ def model(found: Any, precision: Precision, site: str) -> Facts:
     where = site or "the Model"
     facts = [
         amp_level(precision, getattr(found, "_amp_level", None), where),
-        _attribute("keep_batchnorm_fp32", found, "_keep_bn_fp32", where),
+        _keep_batchnorm(found, where),
         _loss_scale(found, where),
         _attribute("boost_level", found, "_boost_level", where),
     ]
@@ -86,8 +86,16 @@ def amp_level(precision: Precision, declared: str | None, where: str) -> Fact:
 def _attribute(name: str, found: Any, attribute: str, where: str) -> Fact:
     if not hasattr(found, attribute):
         return Fact.unknown(name, f"this MindSpore's Model has no {attribute}", where)
-    value = getattr(found, attribute)
-    return Fact.unset(name, None, where, "the AMP level decides") if value is None else Fact(name, value, where)
+    return Fact(name, getattr(found, attribute), where)
+
+
+def _keep_batchnorm(found: Any, where: str) -> Fact:
+    """Where it is not given, only O2 keeps the norm layers (mindspore/train/amp.py, 2.7 to 2.10)."""
+    fact = _attribute("keep_batchnorm_fp32", found, "_keep_bn_fp32", where)
+    if fact.status == "unknown" or fact.value is not None:
+        return fact
+    default = {"O2": True, "O3": False}.get(str(getattr(found, "_amp_level", "")))
+    return Fact.unset(fact.name, default, where, "the AMP level decides")
 
 
 def _loss_scale(found: Any, where: str) -> Fact:
@@ -96,7 +104,9 @@ def _loss_scale(found: Any, where: str) -> Fact:
     if manager is not None:
         return Fact("loss_scale", describe_scale(manager), where)
     if "WithLossScale" in network:
-        return Fact("loss_scale", "DynamicLossScaleManager", where, reason=f"the default of this level ({network})")
+        return Fact.unset(
+            "loss_scale", "DynamicLossScaleManager", where, f"the level and the step cell say so ({network})"
+        )
     return Fact.unset("loss_scale", None, where)
 
 
@@ -127,9 +137,12 @@ def loop(reach: Reach, precision: Precision | None, where: str) -> Facts:
     }
 
 
-def sink(asked: Any, size: int | None, site: str, device: str) -> Facts:
-    """Asked for, and in effect here, with the reason where they differ."""
-    facts = [Fact("sink_mode", asked, site), _sink_in_effect(asked, site, device)]
+def sink(asked: Any, size: int | None, site: str, device: str, given: bool = True) -> Facts:
+    """Asked for, and in effect here, with the reason where they differ; not ``given``, it is the default."""
+    facts = [
+        Fact("sink_mode", asked, site) if given else Fact.unset("sink_mode", asked, site),
+        _sink_in_effect(asked, site, device),
+    ]
     facts.append(
         Fact.unset("sink_size", -1, site, "the whole dataset at once")
         if size in (None, -1)

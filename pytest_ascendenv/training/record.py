@@ -65,8 +65,10 @@ class ModelRefused:
 class Observation:
     """Filled while the test or the program runs; read afterwards.
 
-    ``casts`` are the calls of ``auto_mixed_precision`` and its kin, each with its call site. ``on_cpu`` is True where
-    MindSpore ran without an NPU; ``captured`` where a program was stopped before its first step.
+    ``casts`` are the calls of ``auto_mixed_precision`` and its kin, each with its call site. ``unread`` tells of
+    calls that were seen but not understood: nothing may be concluded then. ``on_cpu`` is True where
+    MindSpore ran without an NPU; ``captured`` where a program was stopped before its first step, and ``memory`` what it
+    then had resident, in bytes.
     """
 
     calls: list[TrainingCall] = field(default_factory=list)
@@ -74,8 +76,10 @@ class Observation:
     refused: list[ModelRefused] = field(default_factory=list)
     casts: list[Fact] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
     on_cpu: bool = True
     captured: bool = False
+    memory: int | None = None
 
     def saw_dataset(self, dataset: object, place: str = "") -> None:
         """Note a pipeline that was handed over without being iterated here, as to the throughput fixture."""

@@ -127,19 +127,30 @@ class Shims:
 
     @contextmanager
     def _clamped(self, dataset: Any) -> Iterator[None]:
-        threads = os.cpu_count() or 1
-        asked = {
-            node: node.num_parallel_workers for node in _nodes(dataset) if (node.num_parallel_workers or 0) > threads
-        }
-        if asked:
-            self._note(f"workers were clamped to the {threads} threads of this machine wherever data was read here")
+        asked = self._too_many(dataset)
         for node in asked:
-            node.num_parallel_workers = threads
+            node.num_parallel_workers = os.cpu_count() or 1
+        self._note(self.clamping(dataset) if asked else "")
         try:
             yield
         finally:
             for node, number in asked.items():
                 node.num_parallel_workers = number
+
+    def clamping(self, dataset: Any) -> str:
+        """What is to be said of reading this pipeline here; empty where it runs as it was asked for."""
+        threads = os.cpu_count() or 1
+        if self._workers is None and not self._too_many(dataset):
+            return ""
+        return f"workers were clamped to the {threads} threads of this machine wherever data was read here"
+
+    def _too_many(self, dataset: Any) -> dict[Any, int]:
+        threads = os.cpu_count() or 1
+        return {
+            node: node.num_parallel_workers
+            for node in _nodes(dataset)
+            if (getattr(node, "num_parallel_workers", None) or 0) > threads
+        }
 
     # -- the communication group ------------------------------------------------------------------------------------
 
@@ -183,7 +194,7 @@ class Shims:
         return None if "ranks" in self.asked else original(*args, **kwargs)
 
     def _note(self, text: str) -> None:
-        if text not in self.seen.notes:
+        if text and text not in self.seen.notes:
             self.seen.notes.append(text)
 
 
@@ -198,5 +209,5 @@ def _is_reader(frame: Any) -> bool:
 
 def _nodes(dataset: Any) -> Iterator[Any]:
     yield dataset
-    for child in dataset.children:
+    for child in getattr(dataset, "children", ()):
         yield from _nodes(child)

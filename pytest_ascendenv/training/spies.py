@@ -19,7 +19,7 @@ from pytest_ascendenv.training.hooks import Hooks
 from pytest_ascendenv.training.record import DatasetSeen, Jitted, ModelRefused, Observation, TrainingCall
 from pytest_ascendenv.verdict import Fact, Unknown
 
-Stop = Callable[[TrainingCall, Any], None]
+Stop = Callable[[Any], None]
 """Told of a training call before it runs, with the live dataset (None where it is not known)."""
 
 
@@ -104,15 +104,16 @@ class Spies:
         bound = _bind(original, args, kwargs)
         if bound is None:
             return None
+        given = _given(original, args, kwargs)
         model, data, here = bound["self"], bound.get("train_dataset"), site.caller()
         self._here.live = data
-        operations = _walk(data)
+        operations = self._walk(data)
         network = getattr(model, "train_network", None) or getattr(model, "_network", None)
         found = reach.of(network)
         precision = amp.read([network])
         asked = bound.get("dataset_sink_mode")
         facts = read.model(model, precision, self._models.get(model, ""))
-        facts |= read.sink(asked, bound.get("sink_size"), here, self._device())
+        facts |= read.sink(asked, bound.get("sink_size"), here, self._device(), "dataset_sink_mode" in given)
         facts["epochs"] = Fact("epochs", bound.get("epoch"), here)
         facts["callbacks"] = Fact("callbacks", _names_of(bound.get("callbacks")), here)
         return self._record(f"Model.{name}", here, facts, precision, _jitted(found), operations)
@@ -132,7 +133,7 @@ class Spies:
         found = reach.of(bound["fn"])
         precision = amp.read(found.networks, found.marks) if found.networks else None
         facts = read.loop(found, precision, here) | read.sink(True, bound.get("sink_size"), here, self._device())
-        return self._record("data_sink", here, facts, precision, _jitted(found), _walk(bound["dataset"]))
+        return self._record("data_sink", here, facts, precision, _jitted(found), self._walk(bound["dataset"]))
 
     def _one_step(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
         with self._step(type(cell).__name__, cell):
@@ -223,11 +224,11 @@ class Spies:
     @contextmanager
     def _call(self, make: Callable[..., TrainingCall | None], *args: Any) -> Iterator[None]:
         """Note a call before it runs, and afterwards what it raised."""
-        call = make(*args)
+        call = self._made(make, *args)
         if call is not None:
             self.seen.calls.append(call)
-            if self.stop:
-                self.stop(call, self._here.live)
+        if self.stop and (call or self.seen.unread):
+            self.stop(self._here.live)
         with self._deeper():
             try:
                 yield
@@ -235,6 +236,26 @@ class Spies:
                 if call is not None:
                     self._failed(call, error)
                 raise
+
+    def _made(self, make: Callable[..., TrainingCall | None], *args: Any) -> TrainingCall | None:
+        """A fault of ours must not become one of the program's."""
+        try:
+            return make(*args)
+        except Exception as error:
+            self._unread("a training call", error)
+            return None
+
+    def _unread(self, what: str, error: Exception) -> None:
+        self.seen.unread.append(f"{what} at {site.caller()} could not be read: {_describe(error)}")
+
+    def _walk(self, data: Any) -> tuple[dataset.Operation, ...] | None:
+        try:
+            return dataset.walk(data)
+        except Unknown:
+            return None
+        except Exception as error:
+            self._unread("a dataset", error)
+            return None
 
     def _failed(self, call: TrainingCall, error: BaseException) -> None:
         self.seen.calls[self.seen.calls.index(call)] = replace(call, error=_describe(error))
@@ -283,8 +304,9 @@ class Spies:
 
     def _iterates(self, original: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
         iterator = original(data, *args, **kwargs)
-        if not self._here.depth:
-            seen = DatasetSeen(site.caller(), dataset.walk(data))
+        operations = None if self._here.depth else self._walk(data)
+        if operations is not None:
+            seen = DatasetSeen(site.caller(), operations)
             self.seen.datasets.append(seen)
             self._iterators[iterator] = (seen, data)
         return iterator
@@ -299,7 +321,7 @@ class Spies:
         """Trainers that drive ``DatasetHelper`` themselves: the step that follows is fed by it."""
         bound = _bind(original, args, kwargs)
         if bound is not None and not self._here.depth:
-            here, operations = site.caller(), _walk(bound["dataset"])
+            here, operations = site.caller(), self._walk(bound["dataset"])
             self._here.sink = (bound["dataset_sink_mode"], bound.get("sink_size"), here)
             self._here.live = bound["dataset"]
             if operations is not None:
@@ -316,7 +338,8 @@ def _api() -> str:
 
 
 def _says_more(asked: Fact, read: Fact | None) -> bool:
-    return asked.status != "unknown" or read is None or read.status != "known"
+    """What was asked stands, unless it is not known and MindSpore knows; a value of 1 only repeats what it was told."""
+    return asked.status != "unknown" or read is None or read.status != "known" or read.value == 1
 
 
 def _bind(function: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
@@ -329,11 +352,9 @@ def _bind(function: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
     return bound.arguments
 
 
-def _walk(data: Any) -> tuple[dataset.Operation, ...] | None:
-    try:
-        return dataset.walk(data)
-    except Unknown:
-        return None
+def _given(function: Any, args: Any, kwargs: Any) -> set[str]:
+    """The names of the arguments that a call gives itself."""
+    return set(inspect.signature(function).bind(*args, **kwargs).arguments)
 
 
 def _jitted(found: reach.Reach) -> Jitted:

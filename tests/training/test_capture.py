@@ -192,8 +192,10 @@ def test_what_this_machine_cannot_do_is_said(captured: Any) -> None:
 def judged(captured: Any, name: str, command: str, *args: Any) -> Any:
     from pytest_ascendenv import checks
 
-    env = AscendEnv(declared=Declared(program=command))
-    env.__dict__["_program"] = captured(command)
+    class Env(AscendEnv):
+        program = captured(command)
+
+    env = Env(declared=Declared(program=command))
     check = checks.load(name)
     return check.judge(check.parse(*args), env)
 
