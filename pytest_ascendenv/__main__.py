@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "facts": ("pytest_ascendenv.facts", "what the gate reads of a launch script, a configuration or a program"),
+    "diff": ("pytest_ascendenv.launch.diff_command", "the facts in which two launch scripts differ"),
     "capture": ("pytest_ascendenv.probes.capture", "this host's facts as JSON, to be judged elsewhere"),
     "affinity": (
         "pytest_ascendenv.affinity.command",

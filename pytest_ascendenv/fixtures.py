@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ascendenv.report import properties
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
@@ -49,25 +47,6 @@ def throughput(request: pytest.FixtureRequest) -> Measure:
     are seconds.
     With ``@pytest.mark.min_throughput(rate)`` the test fails below that rate; without it, compare the result.
     """
-    from pytest_ascendenv import enforce
+    from pytest_ascendenv.measuring import Measuring
 
-    measured = request.node.stash[enforce.MEASURED] = []
-    floor = _floor(request)
-
-    def throughput(source: object, **options: Any) -> Throughput:
-        __tracebackhide__ = True
-        from pytest_ascendenv import pipeline
-        from pytest_ascendenv.training import observe
-
-        observe.note(source)
-        result = pipeline.measure(source, floor=floor, **options)
-        measured.append(result)
-        request.node.user_properties.extend(properties.of_throughput(result))
-        return result
-
-    return throughput
-
-
-def _floor(request: pytest.FixtureRequest) -> float | None:
-    mark = request.node.get_closest_marker("min_throughput")
-    return float(mark.args[0]) if mark and mark.args and isinstance(mark.args[0], int | float) else None
+    return Measuring(request.node)

@@ -56,6 +56,12 @@ def add(parser: pytest.Parser) -> None:
         help="Judge this training program; it is run up to its first training call, in a child",
     )
     group.addoption(
+        "--ascend-env-advise",
+        action="store_true",
+        default=False,
+        help="Also measure the slow operation of each measured pipeline with 1, 2, 4 ... workers",
+    )
+    group.addoption(
         "--ascend-env-data",
         action="append",
         default=[],

@@ -135,7 +135,10 @@ HOST_CHECKS: tuple[str, ...] = (
 )
 """Run where nothing is declared: they need no expected value."""
 
-SUBJECT_CHECKS: dict[str, tuple[str, ...]] = {"launch": ("launch_rules",)}
+SUBJECT_CHECKS: dict[str, tuple[str, ...]] = {
+    "launch": ("launch_rules",),
+    "program": ("program_rules", "dataset_rules"),
+}
 """Settings key of a subject -> its rules that need no expected value; they run wherever it is declared."""
 
 OF_PROGRAM = frozenset({"min_workers", "graph_mode", "amp_level", "sink_mode", "min_throughput"})

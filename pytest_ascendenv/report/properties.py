@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 NOTE = "ascend-env.note"
 THROUGHPUT = "throughput"
 MEASURED = "throughput.measured"
+ADVICE = "throughput.advice"
+FIGURES = ("seconds", "median", "p5", "slowest", "variation", "first_batch")
 
 
 def of(finding: Finding) -> list[tuple[str, object]]:
@@ -32,13 +34,20 @@ def of_throughput(result: Throughput) -> list[tuple[str, object]]:
     return [
         (THROUGHPUT, float(result.rate)),
         (f"{THROUGHPUT}.samples", int(result.samples)),
-        (f"{THROUGHPUT}.seconds", float(result.seconds)),
+        *((f"{THROUGHPUT}.{name}", float(getattr(result, name))) for name in FIGURES),
+        (f"{THROUGHPUT}.interval", "{:.1f} to {:.1f}".format(*result.interval)),
+        (f"{THROUGHPUT}.cpu_ms_per_sample", str(result.cpu_ms_per_sample)),
+        (f"{THROUGHPUT}.method", str(result.method)),
         (MEASURED, str(result)),
     ]
 
 
 def measured(report: pytest.TestReport) -> list[str]:
     return [str(value) for key, value in report.user_properties if key == MEASURED]
+
+
+def advice(report: pytest.TestReport) -> list[str]:
+    return [str(value) for key, value in report.user_properties if key == ADVICE]
 
 
 def notes(report: pytest.TestReport) -> list[str]:

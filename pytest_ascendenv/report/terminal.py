@@ -39,7 +39,11 @@ def _reports(reporter: pytest.TerminalReporter) -> Iterator[pytest.TestReport]:
 
 
 def _rates(reporter: pytest.TerminalReporter) -> list[str]:
-    told = (f"{report.nodeid}: {rate}" for report in _reports(reporter) for rate in properties.measured(report))
+    told = (
+        f"{report.nodeid}: {words}"
+        for report in _reports(reporter)
+        for words in [*properties.measured(report), *properties.advice(report)]
+    )
     return list(dict.fromkeys(told))
 
 

@@ -51,7 +51,8 @@ def place(file: str, line: int, here: str = "") -> str:
 def is_own(file: str) -> bool:
     """Whether a file belongs to the program, not to Python, to an installed package or to us."""
     path = os.path.abspath(file)
-    return os.path.exists(path) and not any(path.startswith(folder + os.sep) for folder in _INSTALLED)
+    installed = f"{os.sep}site-packages{os.sep}" in path or any(path.startswith(top + os.sep) for top in _INSTALLED)
+    return os.path.exists(path) and not installed
 
 
 def last_statement(file: str) -> str:

@@ -1,0 +1,113 @@
+"""What the ``throughput`` fixture does with a pipeline: measure it, remember it, advise on it, show it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_ascendenv import pipeline
+from pytest_ascendenv.enforce import MEASURED, REQUIRED
+from pytest_ascendenv.pipeline import history
+from pytest_ascendenv.report import properties
+from pytest_ascendenv.training import observe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_ascendenv.pipeline import Throughput
+    from pytest_ascendenv.pipeline.floors import Floor
+
+
+class Measuring:
+    """Callable with a pipeline; each result also goes to the mark ``min_throughput`` of the test and to the report."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self.item = item
+        self.measured: list[object] = []
+        item.stash[MEASURED] = self.measured
+
+    def __call__(self, source: object, **options: Any) -> Throughput:
+        __tracebackhide__ = True
+        observe.note(source)
+        progress = Progress(self.item)
+        try:
+            result = pipeline.measure(source, **self._limits(), **options, watch=progress)
+        finally:
+            progress.clear()
+        self._remember(result)
+        self.measured.append(result)
+        self.item.user_properties.extend(properties.of_throughput(result))
+        if self.item.config.getoption("ascend_env_advise"):
+            self._advise(source, options)
+        return result
+
+    def _limits(self) -> dict[str, Any]:
+        """What the mark asks for, and what is known of this host; with a floor it ends as soon as that is clear."""
+        wanted = self._wanted()
+        workers = getattr(self.item.config, "workerinput", {"workercount": 1})["workercount"]
+        return {
+            "floor": wanted.rate if wanted else None,
+            "max_variation": wanted.max_variation if wanted else None,
+            "run_variation": history.run_variation(self._records()),
+            "others": workers - 1,
+        }
+
+    def _wanted(self) -> Floor | None:
+        required = self.item.stash.get(REQUIRED, [])
+        return next((requirement.wanted for requirement in required if requirement.name == "min_throughput"), None)
+
+    def _advise(self, source: object, options: Mapping[str, Any]) -> None:
+        wanted = self._wanted()
+        counting = {name: options[name] for name in ("batch_size", "count") if name in options}
+        advice = pipeline.advise(source, floor=wanted.rate if wanted else None, **counting)
+        self.item.user_properties.append((properties.ADVICE, str(advice)))
+
+    @property
+    def _key(self) -> str:
+        """Where pytest's cache keeps the earlier rates of this measurement of this test on this host."""
+        name = f"{self.item.nodeid}[{len(self.measured)}]"
+        return f"ascend-env/throughput/{history.host()}/{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+    def _records(self) -> list[Mapping[str, Any]]:
+        cache = self.item.config.cache
+        found = cache.get(self._key, []) if cache else []
+        return found if isinstance(found, list) else []
+
+    def _remember(self, result: Throughput) -> None:
+        """Only where the test is enforced: a plain call of the fixture leaves nothing behind."""
+        cache = self.item.config.cache
+        if cache and self._wanted():
+            cache.set(self._key, history.remember(self._records(), result))
+
+
+class Progress:
+    """A line on the terminal while a measurement takes long."""
+
+    AFTER = 1.0  # seconds; most measurements are over by then
+
+    def __init__(self, item: pytest.Item) -> None:
+        manager = item.config.pluginmanager
+        self.reporter: pytest.TerminalReporter | None = manager.getplugin("terminalreporter")
+        self.capture = manager.getplugin("capturemanager")
+        self.name = item.name
+        self.start = time.monotonic()
+        self.shown = False
+
+    def __call__(self, batches: int, samples: int) -> None:
+        seconds = time.monotonic() - self.start
+        if self.reporter is not None and self.reporter.isatty and seconds > self.AFTER:
+            self.shown = True
+            self._write(self.reporter, f"{self.name}: {samples} samples, {seconds:.0f} s")
+
+    def clear(self) -> None:
+        if self.shown and self.reporter is not None:
+            self._write(self.reporter, "")
+
+    def _write(self, reporter: pytest.TerminalReporter, text: str) -> None:
+        capture = self.capture
+        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+            reporter.rewrite(text, erase=True)
