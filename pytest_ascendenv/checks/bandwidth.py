@@ -39,7 +39,7 @@ def judge_speed(env: AscendEnv, storage: Storage, mode: Mode, floor: float, size
 
     A figure that a page cache has a part in is told, and not compared.
     """
-    if storage.kind == "ram":
+    if storage.in_memory:
         return Speed(unknown=f"{storage.path} is in memory: a disk's {mode} speed does not apply")
     try:
         seen = env.bandwidth(storage, mode, size)

@@ -67,7 +67,7 @@ class LocalCache:
 
 
 def _fault(storage: Storage) -> str:
-    if storage.kind not in MET | NOT_TOLD:
+    if storage.kind not in MET | NOT_TOLD | {"ram"}:
         return f"{storage.path} is on {storage.kind} ({storage.filesystem} at {storage.mount_point})"
     if storage.mount.read_only:
         return f"{storage.path} is on a file system that is mounted read-only"

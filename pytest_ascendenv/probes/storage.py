@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pytest_ascendenv.probes import devices, mounts, paths
 from pytest_ascendenv.probes.devices import Device, Kind, worst
-from pytest_ascendenv.probes.filesystems import HYPERVISOR, Family, family
+from pytest_ascendenv.probes.filesystems import HYPERVISOR, MEMORY, Family, family
 from pytest_ascendenv.probes.host import Host
 from pytest_ascendenv.probes.mounts import Mount
 from pytest_ascendenv.probes.paths import Located
@@ -58,6 +58,11 @@ class Storage:
     @property
     def source(self) -> str:
         return self.mount.source
+
+    @property
+    def in_memory(self) -> bool:
+        """The file system itself is memory, whatever the settings say of it."""
+        return self.filesystem in MEMORY
 
     @property
     def is_local(self) -> bool:

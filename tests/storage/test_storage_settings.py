@@ -21,7 +21,7 @@ def gate(pytester):
     [
         'data = ["{here}"]\n[require]\nlocal_storage = true',
         '[require]\nlocal_storage = "{here}"',
-        '[require]\nlocal_storage = ["{here}", "/dev/shm"]',
+        '[require]\nlocal_storage = ["{here}", "{here}/."]',
         '[require]\nlocal_storage = { path = "{here}" }',
     ],
 )
