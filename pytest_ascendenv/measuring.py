@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from pytest_ascendenv import pipeline
 from pytest_ascendenv.enforce import MEASURED, REQUIRED
-from pytest_ascendenv.pipeline import history
+from pytest_ascendenv.pipeline import history, inprocess
 from pytest_ascendenv.report import properties
 from pytest_ascendenv.training import observe
 
@@ -22,6 +24,23 @@ if TYPE_CHECKING:
     from pytest_ascendenv.pipeline.floors import Floor
 
 
+class HardEnd:
+    """Ends the process at once where a pipeline hangs in it: the normal end of the interpreter would crash."""
+
+    status = 0
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.status = int(session.exitstatus)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        if inprocess.abandoned:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self.status)
+
+
 class Measuring:
     """Callable with a pipeline; each result also goes to the mark ``min_throughput`` of the test and to the report."""
 
@@ -29,6 +48,8 @@ class Measuring:
         self.item = item
         self.measured: list[object] = []
         item.stash[MEASURED] = self.measured
+        if not item.config.pluginmanager.hasplugin("ascend-env-end"):
+            item.config.pluginmanager.register(HardEnd(), "ascend-env-end")
 
     def __call__(self, source: object, **options: Any) -> Throughput:
         __tracebackhide__ = True
@@ -72,14 +93,18 @@ class Measuring:
         name = f"{self.item.nodeid}[{len(self.measured)}]"
         return f"ascend-env/throughput/{history.host()}/{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
+    @property
+    def _cache(self) -> pytest.Cache | None:
+        return getattr(self.item.config, "cache", None)  # absent with -p no:cacheprovider
+
     def _records(self) -> list[Mapping[str, Any]]:
-        cache = self.item.config.cache
+        cache = self._cache
         found = cache.get(self._key, []) if cache else []
         return found if isinstance(found, list) else []
 
     def _remember(self, result: Throughput) -> None:
         """Only where the test is enforced: a plain call of the fixture leaves nothing behind."""
-        cache = self.item.config.cache
+        cache = self._cache
         if cache and self._wanted():
             cache.set(self._key, history.remember(self._records(), result))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import os
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -136,8 +137,18 @@ def _declared(source: Source, table: dict[str, Any], given: Mapping[str, Any], m
         elif text := _type_mistake(value, types[key]):
             mistakes.append(f"{source.place(key)}: {key} = {value!r}: {text}")
         else:
-            values[key] = value
+            values[key] = _from_file(source, value) if key in PATHS else value
     return msgspec.convert({**values, **given}, Declared)
+
+
+PATHS = ("data", "cache", "hostfile", "launch_cwd")
+"""Keys whose relative paths are looked up from the folder of the settings file."""
+
+
+def _from_file(source: Source, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_file(source, each) for each in value]
+    return os.path.join(os.path.dirname(source.file), os.path.expanduser(value))
 
 
 def _type_mistake(value: Any, wanted: Any) -> str:

@@ -22,8 +22,9 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import IO, Any, NoReturn
 
-from pytest_ascendenv.pipeline import frames, leftovers, lock, processes
+from pytest_ascendenv.pipeline import frames, leftovers, processes
 from pytest_ascendenv.pipeline.failures import NotMeasured, PipelineError, Raised, Stalled
+from pytest_ascendenv.probes import lock
 
 POLL = 0.05  # seconds between two looks at the child
 GATHER = 1.0  # seconds between two looks at its descendants

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_ascendenv.pipeline import child, decision, inprocess, load, lock, result, sources, stages, tree
+from pytest_ascendenv.pipeline import child, decision, inprocess, load, result, sources, stages, tree
 from pytest_ascendenv.pipeline.cause import Load
 from pytest_ascendenv.pipeline.child import Limits, Send, Tick
 from pytest_ascendenv.pipeline.counting import Count, Counter, counter
@@ -17,6 +17,7 @@ from pytest_ascendenv.pipeline.failures import NothingMeasured, NotMeasured
 from pytest_ascendenv.pipeline.loop import Enough, Meter, Trace
 from pytest_ascendenv.pipeline.result import Throughput
 from pytest_ascendenv.pipeline.sources import Source
+from pytest_ascendenv.probes import lock
 
 WARMUP = 0.3  # seconds after the first batch; the bias of a 2 s measurement was 2% and less from .25 s on
 MAX_TIME = 8.0  # seconds to a verdict

@@ -15,7 +15,6 @@ NOTE = "ascend-env.note"
 THROUGHPUT = "throughput"
 MEASURED = "throughput.measured"
 ADVICE = "throughput.advice"
-FIGURES = ("seconds", "median", "p5", "slowest", "variation", "first_batch")
 
 
 def of(finding: Finding) -> list[tuple[str, object]]:
@@ -31,15 +30,8 @@ def of(finding: Finding) -> list[tuple[str, object]]:
 
 def of_throughput(result: Throughput) -> list[tuple[str, object]]:
     """The properties of one measurement: ``throughput`` in samples/s, the figures behind it, and all as a sentence."""
-    return [
-        (THROUGHPUT, float(result.rate)),
-        (f"{THROUGHPUT}.samples", int(result.samples)),
-        *((f"{THROUGHPUT}.{name}", float(getattr(result, name))) for name in FIGURES),
-        (f"{THROUGHPUT}.interval", "{:.1f} to {:.1f}".format(*result.interval)),
-        (f"{THROUGHPUT}.cpu_ms_per_sample", str(result.cpu_ms_per_sample)),
-        (f"{THROUGHPUT}.method", str(result.method)),
-        (MEASURED, str(result)),
-    ]
+    figures = ((f"{THROUGHPUT}.{name}", value) for name, value in result.figures().items())
+    return [(THROUGHPUT, float(result.rate)), *figures, (MEASURED, str(result))]
 
 
 def measured(report: pytest.TestReport) -> list[str]:

@@ -11,11 +11,12 @@ from itertools import pairwise
 
 import pytest
 
-from pytest_ascendenv.pipeline import lock, measure
+from pytest_ascendenv.pipeline import measure
+from pytest_ascendenv.probes import lock
 
 HOLD = """
 import sys, time
-from pytest_ascendenv.pipeline import lock
+from pytest_ascendenv.probes import lock
 with lock.alone(name=sys.argv[1]) as alone:
     print(alone, flush=True)
     time.sleep(float(sys.argv[2]))
