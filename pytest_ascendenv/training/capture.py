@@ -138,7 +138,11 @@ def _start(words: list[str], order: Order, folder: Path | None, environ: Mapping
 def _environ(order: Order, environ: Mapping[str, str]) -> dict[str, str]:
     inject = str(Path(__file__).with_name("inject"))
     path = environ.get("PYTHONPATH")
-    return {mailbox.VARIABLE: order.written(), "PYTHONPATH": f"{inject}{os.pathsep}{path}" if path else inject}
+    return {
+        mailbox.VARIABLE: order.written(),
+        "PYTHONPATH": f"{inject}{os.pathsep}{path}" if path else inject,
+        "PYTHONUNBUFFERED": "1",  # a program that hangs is killed, what it printed is wanted
+    }
 
 
 def _wait(child: subprocess.Popen[bytes], order: Order, deadline: float) -> Report | None:

@@ -221,7 +221,7 @@ def test_the_checks_judge_the_declared_program(captured: Any) -> None:
         ("exits.py", ["called sys.exit(3)", "exits.py:8", "| no data found"]),
         ("raises.py", ["raised ValueError: The folder /no/such/place", "raises.py:5"]),
         ("ends.py", ["came to its end", "ends.py:4", "| nothing to do"]),
-        ("hangs.py", ["no training call in 2 s", "hangs.py:5"]),
+        ("hangs.py", ["no training call in 2 s", "hangs.py:6", "| waiting for rank 1"]),
         ("crashes.py", ["Segmentation fault", "crashes.py:5"]),
         ("leaves_at_once.py", ["called os._exit(5)", "leaves_at_once.py:3"]),
         ("no_such_program.py", ["there is no file no_such_program.py"]),
