@@ -41,9 +41,7 @@ HOSTILE = {
 def test_ends_with_its_limits(name: str, tmp_path: Path) -> None:
     (tmp_path / "run.sh").write_text(HOSTILE[name])
     read = read_launches("run.sh", cwd=tmp_path)
-    certain = [launch for launch in read.launches if not launch.condition]
-    told = [word for launch in certain for word in launch.argv if word.status == "unknown"]
-    assert read.incomplete or read.notes or told or certain
+    assert read.incomplete or read.notes or read.launches
 
 
 def test_a_limit_says_could_not_tell(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -284,13 +285,12 @@ def children_of(pid: int) -> list[int]:
 def links(pid: int, folder: Path) -> list[str]:
     """The open descriptors of a process that lead into ``folder``."""
     found = []
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        link = f"/proc/{pid}/fd/{name}"
-        try:
-            if os.readlink(link).startswith(str(folder)):
-                found.append(link)
-        except FileNotFoundError:
-            continue
+    with contextlib.suppress(FileNotFoundError):  # a child that has just ended
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            link = f"/proc/{pid}/fd/{name}"
+            with contextlib.suppress(FileNotFoundError):
+                if os.readlink(link).startswith(str(folder)):
+                    found.append(link)
     return found
 
 
