@@ -21,7 +21,7 @@ lint: $(VENV)/test.ready
 	$(RUN) $(BIN)/mypy
 
 suite: $(VENV)/test.ready
-	$(RUN) $(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(RUN) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.10, 3.11 or 3.12 with venv was found; name one: make PYTHON=..."; exit 1; }
