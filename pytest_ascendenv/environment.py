@@ -33,13 +33,15 @@ if TYPE_CHECKING:
     from pytest_ascendenv.probes.processes import NpuJob
     from pytest_ascendenv.probes.storage import Storage
     from pytest_ascendenv.training.capture import Program
+    from pytest_ascendenv.training.once import Captured
 
 
 @dataclass
 class AscendEnv:
     """One host, what the user declared, and what was seen of one test (``observed``, ``measured``).
 
-    ``subject`` names what ``observed`` speaks of: a test, or the program that was captured.
+    ``subject`` names what ``observed`` speaks of: a test, or the program that was captured. ``floor`` in samples/s is
+    what the declared program will be asked for, so that its one capture can measure it.
     """
 
     host: Host = field(default_factory=Host)
@@ -47,6 +49,7 @@ class AscendEnv:
     subject: str = "this process"
     observed: Any = None
     measured: tuple[Any, ...] = ()
+    floor: float | None = None
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -159,18 +162,20 @@ class AscendEnv:
 
         return limit(self.host, name)
 
+    @cached_property
+    def _captured(self) -> Captured:
+        from pytest_ascendenv.training.once import Captured
+
+        return Captured(self.declared, self.environ, self.floor)
+
     @property
     def program(self) -> Program:
         """The declared program, run up to its first training call, once; raises Unknown where it did not get there."""
-        from pytest_ascendenv.training import once
-
-        return once.program(self.declared, self.environ)
+        return self._captured.program()
 
     def program_throughput(self, floor: float | None = None) -> Throughput:
         """The rate of the declared program's training dataset; ``floor`` (samples/s) ends it as soon as that is clear.
 
         Raises Unknown where there is none to be had.
         """
-        from pytest_ascendenv.training import once
-
-        return once.throughput(self.declared, self.environ, floor)
+        return self._captured.throughput(floor)

@@ -14,6 +14,7 @@ IMPLYING = (
     "ascend_env_profile",
     "ascend_env_launch",
     "ascend_env_against",
+    "ascend_env_facts",
     "ascend_env_program",
     "ascend_env_data",
 )
@@ -54,6 +55,11 @@ def add(parser: pytest.Parser) -> None:
         "--ascend-env-program",
         metavar='"FILE [ARGS]"',
         help="Judge this training program; it is run up to its first training call, in a child",
+    )
+    group.addoption(
+        "--ascend-env-facts",
+        metavar="FILE",
+        help="Judge the host in this file (python -m pytest_ascendenv capture) in place of this one",
     )
     group.addoption(
         "--ascend-env-advise",

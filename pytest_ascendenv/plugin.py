@@ -64,7 +64,7 @@ def _activate(config: pytest.Config) -> None:
 
 def session(config: pytest.Config) -> Session:
     """What this run checks; read once, when it is first needed."""
-    from pytest_ascendenv.session import Session, read_settings
+    from pytest_ascendenv.session import Session, captured_host, read_settings
 
     if SESSION not in config.stash:
         checks = config.stash[CHECKS]
@@ -75,6 +75,7 @@ def session(config: pytest.Config) -> Session:
             config.stash[ENVIRON],
             gate=bool(config.getoption("ascend_env_gate")),
             against=config.getoption("ascend_env_against"),
+            captured=captured_host(config),
         )
     return config.stash[SESSION]
 

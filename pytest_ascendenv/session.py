@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +19,7 @@ from pytest_ascendenv import checks as registry
 from pytest_ascendenv.environment import AscendEnv
 from pytest_ascendenv.markers import Checks
 from pytest_ascendenv.options import SUBJECTS
+from pytest_ascendenv.probes.capture import restore
 from pytest_ascendenv.probes.host import Host
 from pytest_ascendenv.requirements import Requirement, read_arguments
 from pytest_ascendenv.settings import Given, Settings, SettingsError, read
@@ -38,6 +41,7 @@ class Session:
     environ: Mapping[str, str]
     gate: bool = False
     against: str | None = None
+    captured: Host | None = None
     findings: dict[str, Finding] = field(default_factory=dict)
 
     @property
@@ -65,8 +69,9 @@ class Session:
         return Requirement(check, read_arguments(check, (), {}), name, "built in")
 
     def env(self, subject: str = "this process") -> AscendEnv:
-        """A fresh view of the host with the environment as it is now."""
-        return AscendEnv(Host(environ=environ_now(self.environ)), self.settings.declared, subject)
+        """A fresh view of the host with the environment as it is now; or of the captured one."""
+        host = self.captured or Host(environ=environ_now(self.environ))
+        return AscendEnv(host, self.settings.declared, subject)
 
     def finding(self, requirement: Requirement) -> Finding:
         """The finding of an item, judged once a run."""
@@ -77,7 +82,10 @@ class Session:
     @cached_property
     def _host(self) -> AscendEnv:
         """What the items share: a program is captured, a script is read once."""
-        return self.env()
+        env = self.env()
+        if requirement := self.settings.required.get("min_throughput"):
+            env.floor = requirement.wanted.rate
+        return env
 
     def _on_launch(self, name: str) -> bool:
         """Whether an item judges the launch script; of training, a captured program tells more than its settings."""
@@ -126,6 +134,20 @@ def read_settings(config: pytest.Config, checks: Checks) -> Settings:
         return read(given, folders(config), config.invocation_params.dir, checks)
     except SettingsError as error:
         raise pytest.UsageError(f"ascend-env: {error}") from None
+
+
+def captured_host(config: pytest.Config) -> Host | None:
+    """The host of ``--ascend-env-facts`` as files in a folder that goes with the run."""
+    file = config.getoption("ascend_env_facts")
+    if file is None:
+        return None
+    folder = tempfile.TemporaryDirectory(prefix="ascend-env-host-")
+    config.add_cleanup(folder.cleanup)
+    try:
+        document = json.loads((config.invocation_params.dir / file).read_text(encoding="utf-8"))
+        return restore(document, Path(folder.name))
+    except (OSError, ValueError, AttributeError) as error:
+        raise pytest.UsageError(f"ascend-env: --ascend-env-facts {file}: {error}") from None
 
 
 def folders(config: pytest.Config) -> list[Path]:

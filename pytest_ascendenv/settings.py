@@ -138,10 +138,11 @@ def _declared(source: Source, table: dict[str, Any], given: Mapping[str, Any], m
             mistakes.append(f"{source.place(key)}: {key} = {value!r}: {text}")
         else:
             values[key] = _from_file(source, value) if key in PATHS else value
+    values = {**_started_in(source, values, given), **values}
     return msgspec.convert({**values, **given}, Declared)
 
 
-PATHS = ("data", "cache", "hostfile", "launch_cwd")
+PATHS = ("data", "cache", "hostfile", "launch_cwd", "program_cwd")
 """Keys whose relative paths are looked up from the folder of the settings file."""
 
 
@@ -149,6 +150,12 @@ def _from_file(source: Source, value: Any) -> Any:
     if isinstance(value, list):
         return [_from_file(source, each) for each in value]
     return os.path.join(os.path.dirname(source.file), os.path.expanduser(value))
+
+
+def _started_in(source: Source, values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A script or program that the file names is started in the file's folder, unless it says otherwise."""
+    folder = os.path.dirname(source.file)
+    return {f"{key}_cwd": folder for key in ("launch", "program") if folder and key in values and key not in given}
 
 
 def _type_mistake(value: Any, wanted: Any) -> str:

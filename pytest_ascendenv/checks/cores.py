@@ -83,20 +83,18 @@ class CpuQuota:
         quota, cores = env.cpu.quota, len(env.cpu.allowed)
         threads = _threads(env.environ)
         found = "no quota" if quota is None else f"a quota of {quota:g} cores on {cores} cores"
-        cause, fix = "", ""
-        if quota is not None and quota < cores:
-            cause, fix = _over(quota, cores, threads)
+        cause, fix, note = _over(quota, cores, threads) if quota is not None and quota < cores else ("", "", "")
         return Finding(
             self.name,
             Verdict.FAIL if cause else Verdict.PASS,
-            "a CPU quota that carries the threads",
+            "a CPU quota that carries the threads which the variables promise",
             found,
             "this process",
             (*env.cpu.facts(), *_set(env.environ, *THREADS)),
             cause,
             fix,
             "Documentation/scheduler/sched-bwc.rst of the Linux kernel" if cause else "",
-            severity="warning",
+            notes=(note,) if note else (),
         )
 
 
@@ -110,18 +108,22 @@ def _threads(environ: Mapping[str, str]) -> dict[str, int]:
     return {name: int(value) for name, value in first.items() if value.isascii() and value.isdigit() and int(value)}
 
 
-def _over(quota: float, cores: int, threads: Mapping[str, int]) -> tuple[str, str]:
+def _over(quota: float, cores: int, threads: Mapping[str, int]) -> tuple[str, str, str]:
+    """Cause and fix where a variable promises more than the quota; a note where none limits the threads."""
     whole = max(1, int(quota))
     above = {name: count for name, count in threads.items() if count > whole}
     if above:
         words = ", ".join(f"{name}={count}" for name, count in above.items())
-        return f"{words} is more than the quota carries", " ".join(["export", *(f"{name}={whole}" for name in above)])
+        fix = " ".join(["export", *(f"{name}={whole}" for name in above)])
+        return f"{words} is more than the quota carries", fix, ""
     if "OMP_NUM_THREADS" not in threads:
         return (
-            f"libraries start one thread for each of {cores} cores; the kernel stops them when the quota is used up",
+            "",
+            "",
+            f"libraries start one thread for each of {cores} cores, and the kernel stops them at the end of the quota: "
             f"export OMP_NUM_THREADS={whole}, or ask for a cpuset of {whole} cores instead of a quota",
         )
-    return "", ""
+    return "", "", ""
 
 
 class OmpBinding:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pytest_ascendenv.checks.training import machine, observation, subject
 from pytest_ascendenv.verdict import Fact, Finding, Unknown, Verdict
@@ -37,18 +38,18 @@ class MinWorkers:
         stages = [one for _, tree in trees for one in tree if one.parallel]
         short = [one for one in stages if one.workers < wanted]
         busiest = max((_sum(tree), place) for place, tree in trees)
-        cores = _usable(env)
+        cores = _cores(env, seen)
         return Finding(
             self.name,
             Verdict.FAIL if short or busiest[0] > cores else Verdict.PASS,
-            f"at least {wanted} workers at every parallel stage, {cores} usable cores for all of them",
+            _expected(wanted, cores),
             _found(short, stages, *busiest, cores),
             subject=subject(env),
             evidence=tuple(_fact(one, place) for place, tree in trees for one in tree if one.parallel),
             cause=_cause(short, busiest[0], cores),
             fix=_fix(short, wanted, busiest[0], cores),
             reference=REFERENCE,
-            notes=tuple(_notes(stages, seen)),
+            notes=tuple(_notes(stages, seen, busiest[0], cores)),
         )
 
 
@@ -58,15 +59,21 @@ def used(seen: Observation) -> list[tuple[str, tuple[Operation, ...]]]:
     return list(dict.fromkeys(fed or [(one.site, one.operations) for one in seen.datasets]))
 
 
-def _usable(env: Any) -> int:
-    return int(env.cpu.usable)
+def _cores(env: AscendEnv, seen: Observation) -> float:
+    """The usable cores; no limit for a program captured on a CPU machine, since it will train on another one."""
+    return math.inf if seen.captured and seen.on_cpu else int(env.cpu.usable)
+
+
+def _expected(wanted: int, cores: float) -> str:
+    least = f"at least {wanted} workers at every parallel stage"
+    return least if cores == math.inf else f"{least}, {cores} usable cores for all of them"
 
 
 def _sum(tree: Sequence[Operation]) -> int:
     return sum(one.workers for one in tree if one.parallel)
 
 
-def _found(short: Sequence[Operation], stages: Sequence[Operation], total: int, place: str, cores: int) -> str:
+def _found(short: Sequence[Operation], stages: Sequence[Operation], total: int, place: str, cores: float) -> str:
     parts = [f"{one.title} has {one.workers}" for one in short]
     if total > cores:
         parts.append(f"{total} workers in sum for {cores} usable cores ({place})")
@@ -79,7 +86,7 @@ def _fact(one: Operation, place: str) -> Fact:
     return Fact(one.title, value, place, reason=one.idle)
 
 
-def _cause(short: Sequence[Operation], total: int, cores: int) -> str:
+def _cause(short: Sequence[Operation], total: int, cores: float) -> str:
     reasons = [f"{one.title}: {one.idle}" for one in short if one.idle]
     reasons += [
         f"{one.kind} uses 1 worker unless told otherwise"
@@ -91,7 +98,7 @@ def _cause(short: Sequence[Operation], total: int, cores: int) -> str:
     return "; ".join(dict.fromkeys(reasons))
 
 
-def _fix(short: Sequence[Operation], wanted: int, total: int, cores: int) -> str:
+def _fix(short: Sequence[Operation], wanted: int, total: int, cores: float) -> str:
     actions = []
     if any(one.idle for one in short):
         actions.append("give GeneratorDataset an object with __getitem__ and __len__, not a generator")
@@ -103,12 +110,14 @@ def _fix(short: Sequence[Operation], wanted: int, total: int, cores: int) -> str
     return "; ".join(actions)
 
 
-def _notes(stages: Sequence[Operation], seen: Observation) -> list[str]:
+def _notes(stages: Sequence[Operation], seen: Observation, total: int, cores: float) -> list[str]:
     notes = [
         f"the workers of {one.title} are threads that share Python's lock; python_multiprocessing=True makes processes"
         for one in stages
         if one.python and not one.multiprocessing and not one.idle and one.workers > 1
     ]
+    if cores == math.inf:
+        notes.append(f"{total} workers in sum; whether the cores of the training host carry them is not known here")
     return [*dict.fromkeys(notes), *seen.notes, *machine(seen)]
 
 

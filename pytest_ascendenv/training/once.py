@@ -1,8 +1,8 @@
-"""The declared program is captured once a run, however many preconditions ask for it."""
+"""The declared program is captured once, however many preconditions ask for it."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,60 +15,54 @@ if TYPE_CHECKING:
 
 NOT_DECLARED = 'no test was watched, and no program is declared: program = "train.py …"'
 
-_captured: dict[Hashable, Program | Unknown] = {}
 
+class Captured:
+    """The program at its first training call, started when it is first asked for.
 
-def program(declared: Declared, environ: Mapping[str, str]) -> Program:
-    """The program at its first training call; raises Unknown, also the second time, where it did not get there."""
-    key = _key(declared, environ)
-    if key not in _captured:
-        _captured[key] = _capture(declared, environ)
-    return _answer(_captured[key])
-
-
-def throughput(declared: Declared, environ: Mapping[str, str], floor: float | None) -> Throughput:
-    """The rate of the program's training dataset, measured in the captured program.
-
-    Raises Unknown where there is none to be had.
+    ``floor`` in samples/s, where a rate will be asked for: then the one capture measures it too.
     """
-    key = _key(declared, environ)
-    known = _captured.get(key)
-    if known is None or (isinstance(known, Program) and known.measured is None):
-        known = _captured[key] = _capture(declared, environ, measure=True, floor=floor)
-    measured = _answer(known).measured
-    if measured is None or isinstance(measured, str):
-        raise Unknown(f"{declared.program}: {measured}")
-    return measured
 
+    def __init__(self, declared: Declared, environ: Mapping[str, str], floor: float | None = None) -> None:
+        self._declared = declared
+        self._environ = environ
+        self._floor = floor
+        self._found: Program | Unknown | None = None
 
-def _key(declared: Declared, environ: Mapping[str, str]) -> Hashable:
-    where = Path(declared.program_cwd or ".").resolve()
-    settings = (declared.program, where, declared.capture_timeout, declared.ranks)
-    return (*settings, frozenset(_for_the_program(environ).items()))
+    def program(self) -> Program:
+        """Raises Unknown, also the second time, where it did not get there."""
+        if self._found is None:
+            self._found = self._capture(self._floor is not None, self._floor)
+        return _answer(self._found)
 
+    def throughput(self, floor: float | None) -> Throughput:
+        """The rate of the program's training dataset, measured in the captured program.
 
-def _for_the_program(environ: Mapping[str, str]) -> dict[str, str]:
-    """Without what pytest sets anew for every test."""
-    return {name: value for name, value in environ.items() if name != "PYTEST_CURRENT_TEST"}
+        Raises Unknown where there is none to be had.
+        """
+        if self._found is None or (isinstance(self._found, Program) and self._found.measured is None):
+            self._found = self._capture(True, floor)
+        measured = _answer(self._found).measured
+        if measured is None or isinstance(measured, str):
+            raise Unknown(f"{self._declared.program}: {measured}")
+        return measured
 
-
-def _capture(
-    declared: Declared, environ: Mapping[str, str], measure: bool = False, floor: float | None = None
-) -> Program | Unknown:
-    if declared.program is None:
-        return Unknown(NOT_DECLARED)
-    try:
-        return capture(
-            declared.program,
-            folder=Path(declared.program_cwd or ".").resolve(),
-            environ=_for_the_program(environ),
-            seconds=declared.capture_timeout,
-            ranks=declared.ranks,
-            measure=measure,
-            floor=floor,
-        )
-    except Unknown as reason:
-        return reason
+    def _capture(self, measure: bool, floor: float | None) -> Program | Unknown:
+        declared = self._declared
+        if declared.program is None:
+            return Unknown(NOT_DECLARED)
+        try:
+            return capture(
+                declared.program,
+                folder=Path(declared.program_cwd or ".").resolve(),
+                # PYTEST_CURRENT_TEST is pytest's own, not the program's.
+                environ={name: value for name, value in self._environ.items() if name != "PYTEST_CURRENT_TEST"},
+                seconds=declared.capture_timeout,
+                ranks=declared.ranks,
+                measure=measure,
+                floor=floor,
+            )
+        except Unknown as reason:
+            return reason
 
 
 def _answer(found: Program | Unknown) -> Program:

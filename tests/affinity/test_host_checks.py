@@ -75,7 +75,6 @@ def test_the_cores_that_msrun_promised(tmp_path: Path, listed: str, mask: str, v
     ("quota", "environ", "verdict", "fix"),
     [
         (None, {"OMP_NUM_THREADS": "500"}, Verdict.PASS, ""),
-        (24.0, {}, Verdict.FAIL, "OMP_NUM_THREADS=24"),
         (24.5, {"OMP_NUM_THREADS": "24"}, Verdict.PASS, ""),
         (24.0, {"OMP_NUM_THREADS": "48"}, Verdict.FAIL, "OMP_NUM_THREADS=24"),
         (24.0, {"OMP_NUM_THREADS": "8,4", "MKL_NUM_THREADS": "99"}, Verdict.FAIL, "MKL_NUM_THREADS=24"),
@@ -89,6 +88,12 @@ def test_quota_against_threads(
     finding = judge("cpu_quota", AscendEnv(make_host(tmp_path, quota=quota, environ=environ)))
     assert finding.verdict is verdict
     assert fix in finding.fix
+
+
+def test_quota_that_no_variable_speaks_of_is_only_noted(tmp_path: Path) -> None:
+    finding = judge("cpu_quota", AscendEnv(make_host(tmp_path, quota=24.0)))
+    assert finding.verdict is Verdict.PASS
+    assert "OMP_NUM_THREADS=24" in finding.notes[0]
 
 
 BINDS = [

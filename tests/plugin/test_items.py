@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from pytest_ascendenv.checks import HOST_CHECKS
@@ -182,3 +184,18 @@ def test_could_not_tell_is_skipped_by_setting(project: pytest.Pytester) -> None:
     result = project.runpytest("--ascend-env", "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED*hidden: could not tell: the tool does not answer"])
+
+
+def test_captured_host_is_judged_in_place_of_this_one(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CPU_AFFINITY_CONF", "2")
+    captured = pytester.run(sys.executable, "-m", "pytest_ascendenv", "capture")
+    pytester.path.joinpath("host.json").write_text("\n".join(captured.outlines))
+    monkeypatch.delenv("CPU_AFFINITY_CONF")
+    result = pytester.runpytest("--ascend-env-facts", "host.json", "--ascend-env-require", "affinity_mode=fine")
+    result.assert_outcomes(passed=1)
+    pytester.path.joinpath("bad.json").write_text('{"version": 9}')
+    result = pytester.runpytest("--ascend-env-facts", "bad.json", "--ascend-env-require", "affinity_mode=fine")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*--ascend-env-facts bad.json: no captured host*"])

@@ -37,6 +37,16 @@ def test_rules_of_the_launch_can_be_dropped(pytester: pytest.Pytester, script: P
     result.stdout.no_fnmatch_line("*launch_rules*")
 
 
+def test_script_of_the_settings_is_found_beside_them(pytester: pytest.Pytester) -> None:
+    pytester.mkdir("job")
+    pytester.path.joinpath("job", "finetune.sh").write_text(FINE)
+    pytester.path.joinpath("job", "ascend-env.toml").write_text(
+        'launch = "finetune.sh"\n[require]\naffinity_mode = 2\n'
+    )
+    result = pytester.runpytest("--ascend-env-config", "job/ascend-env.toml", "-v")
+    result.stdout.fnmatch_lines(["ascend-env::affinity_mode PASSED*"])
+
+
 def test_missing_script_could_not_be_told(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest("--ascend-env-launch", "gone.sh", "--ascend-env-require", "affinity_mode=coarse")
     result.assert_outcomes(errors=2)
