@@ -6,18 +6,7 @@ from typing import Literal
 
 import msgspec
 
-StorageKind = Literal[
-    "local-ssd",
-    "local-hdd",
-    "ram",
-    "local-unknown",
-    "container-layer",
-    "unknown",
-    "object",
-    "remote-block",
-    "shared",
-]
-"""Where data can live, from provably on this host to provably elsewhere."""
+from pytest_ascendenv.probes.kinds import Kind
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,7 +21,7 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     torch_npu_release: str | None = None
     """The release of the Ascend Extension for PyTorch that the job runs ("7.3.0"), where it is not installed here."""
 
-    treat_as: dict[str, StorageKind] = {}
+    treat_as: dict[str, Kind] = {}
     """What kind of storage a folder is, where the site knows more than the host can tell."""
 
     cache: list[str] = []

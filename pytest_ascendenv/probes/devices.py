@@ -7,27 +7,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytest_ascendenv.declared import StorageKind
 from pytest_ascendenv.probes import sysfs
 from pytest_ascendenv.probes.host import Host
+from pytest_ascendenv.probes.kinds import RANK, Kind
 from pytest_ascendenv.probes.transports import Wire, wire_of
 from pytest_ascendenv.verdict import Fact, Unknown
-
-Kind = StorageKind
-
-RANK: tuple[Kind, ...] = (
-    "local-ssd",
-    "local-hdd",
-    "ram",
-    "local-unknown",
-    "container-layer",
-    "unknown",
-    "object",
-    "remote-block",
-    "shared",
-)
-"""From provably local to provably remote: data that is spread over several places is as far away
-as its farthest part."""
 
 
 def worst(kinds: list[Kind]) -> Kind:

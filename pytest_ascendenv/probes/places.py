@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pytest_ascendenv.probes import devices, mounts
 from pytest_ascendenv.probes.filesystems import family
 from pytest_ascendenv.probes.host import Host
+from pytest_ascendenv.probes.kinds import RANK, Kind
 from pytest_ascendenv.probes.storage import kind_of_disk
 from pytest_ascendenv.verdict import Unknown
 
@@ -18,7 +19,7 @@ class Place:
     """A writable file system on disks of this host."""
 
     mount_point: str
-    kind: devices.Kind
+    kind: Kind
 
     def __str__(self) -> str:
         return f"{self.mount_point} ({self.kind})"
@@ -31,10 +32,10 @@ def local_places(host: Host) -> tuple[Place, ...]:
         kind = _kind(host, mount)
         if kind.startswith("local-") and not mount.mount_point.startswith(SYSTEM):
             found.setdefault(mount.device, Place(mount.mount_point, kind))
-    return tuple(sorted(found.values(), key=lambda place: devices.RANK.index(place.kind)))
+    return tuple(sorted(found.values(), key=lambda place: RANK.index(place.kind)))
 
 
-def _kind(host: Host, mount: mounts.Mount) -> devices.Kind:
+def _kind(host: Host, mount: mounts.Mount) -> Kind:
     if family(mount.filesystem, mount.source) != "block" or mount.anonymous or mount.read_only or mount.root != "/":
         return "unknown"
     try:

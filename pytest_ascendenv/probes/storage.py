@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pytest_ascendenv.probes import devices, mounts, paths
-from pytest_ascendenv.probes.devices import Device, Kind, worst
+from pytest_ascendenv.probes.devices import Device, worst
 from pytest_ascendenv.probes.filesystems import HYPERVISOR, MEMORY, Family, family
 from pytest_ascendenv.probes.host import Host
+from pytest_ascendenv.probes.kinds import Kind
 from pytest_ascendenv.probes.mounts import Mount
 from pytest_ascendenv.probes.paths import Located
 from pytest_ascendenv.verdict import Fact, Unknown
@@ -23,7 +24,7 @@ LOCAL: frozenset[Kind] = frozenset(["local-ssd", "local-hdd", "local-unknown"])
 class Storage:
     """Where one path lives.
 
-    ``kind`` is one of ``devices.RANK``; ``chain`` the steps that led there; ``reason`` why no more than that is known.
+    ``kind`` is one of ``kinds.RANK``; ``chain`` the steps that led there; ``reason`` why no more than that is known.
     Where the path does not exist, ``missing`` names it and everything else speaks of its nearest existing parent.
     ``treated`` is the site's own word for the kind where the settings override what was found. ``disks`` are the
     disks at the ends of the chain, as far as sysfs shows them.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from pytest_ascendenv.pipeline.counting import counter
 from pytest_ascendenv.pipeline.failures import Uncountable
 from pytest_ascendenv.pipeline.sources import source_of
+
+np = pytest.importorskip("numpy", reason="numpy comes with MindSpore, which is not installed")
 
 ROWS = 70
 

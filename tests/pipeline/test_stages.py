@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from pytest_ascendenv.pipeline import measure, profile, stages
@@ -15,6 +14,8 @@ from pytest_ascendenv.pipeline.remedy import remedy
 from pytest_ascendenv.pipeline.stages import CONSUMER, Stage, slowest
 from pytest_ascendenv.probes.host import Host
 from pytest_ascendenv.training.dataset import Operation
+
+np = pytest.importorskip("numpy", reason="numpy comes with MindSpore, which is not installed")
 
 BATCH, MAP, SOURCE = 0, 1, 2
 
