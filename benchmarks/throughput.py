@@ -93,7 +93,9 @@ def source(**options: Any) -> Any:
 PIPELINES: dict[str, Callable[[], Any]] = {
     "source": lambda: source().map([vision.Rescale(1 / 255, 0.0), vision.HWC2CHW()], ["image"]).batch(32),
     "jpeg": lambda: source(kind="jpeg").map([vision.Decode(), vision.Resize((64, 64))], ["image"]).batch(32),
-    "processes": lambda: source().map(mirrored, ["image"], 2, python_multiprocessing=True).batch(32),
+    "processes": lambda: (
+        source().map(mirrored, ["image"], num_parallel_workers=2, python_multiprocessing=True).batch(32)
+    ),
     "arrays": lambda: ds.NumpySlicesDataset(np.zeros((20000, 512), np.float32), ["x"]).batch(64),
     "iterable": lambda: lambda: items(100e-6),
     "waiting": lambda: source(wait=0.003).batch(8),

@@ -130,7 +130,9 @@ class XdistPlugin:
 
 
 def asks_for_items(arg: str) -> bool:
-    return arg.partition("::")[0] == NODE and not os.path.exists(NODE)
+    """Also "../ascend-env::NAME", which is how pytest shows the node id in a folder below the root."""
+    path = arg.partition("::")[0]
+    return os.path.basename(path) == NODE and not os.path.exists(path)
 
 
 def take_node_ids(config: pytest.Config, run: Session) -> tuple[list[str], bool]:

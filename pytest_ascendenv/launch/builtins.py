@@ -29,11 +29,19 @@ def declare(shell: Interpreter, command: str, tokens: Sequence[lexer.Token]) -> 
             flags += token.text
         elif lexer.ASSIGNMENT.match(token.text):
             _local(shell, command, token.text)
-            _declared(shell, command, flags, simple.assign(shell, token, "A" in flags))
+            for each in _braces(token):
+                _declared(shell, command, flags, simple.assign(shell, each, "A" in flags))
         else:
             for value in expand.words(token.text, shell.run):
                 _named(shell, command, flags, value)
     return Flow.GO
+
+
+def _braces(token: lexer.Token) -> list[lexer.Token]:
+    """``export A={x,y}`` is ``export A=x A=y``, as braces come first in the words of a command."""
+    if "{" not in token.text or "=(" in token.text:
+        return [token]
+    return [replace(token, text=text) for text in lexer.braces(token.text)]
 
 
 def _local(shell: Interpreter, command: str, text: str) -> None:

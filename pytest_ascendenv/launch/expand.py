@@ -252,7 +252,7 @@ def _of(value: Value, quoted: bool) -> list[Piece]:
         return [Piece("", quoted, not quoted, value.source)]
     return [
         Piece(
-            part if isinstance(part, str) else replace(part, splits=not quoted),
+            part if isinstance(part, str) else replace(part, splits=not quoted, source=part.source or value.source),
             quoted,
             not quoted,
             source_of(part) or value.source,
@@ -273,14 +273,16 @@ def fields(found: Iterable[Piece], ifs: str) -> list[Value]:
     """Word splitting, and patterns marked as what they are: a question to the files of the training host."""
     result: list[Value] = []
     current: list[Part] | None = None
-    globbed, origin = False, ""
+    globbed, solid, origin = False, False, ""
 
     def flush() -> None:
-        nonlocal current, globbed, origin
+        nonlocal current, globbed, solid, origin
+        if current is not None and solid:  # quotes make a word, even an empty one
+            current = [replace(p, splits=False) if isinstance(p, Hole) and p.value == "" else p for p in current]
         if current is not None:
             value = merged(current).at(origin)
             result.append(_pattern(value) if globbed else value)
-        current, globbed, origin = None, False, ""
+        current, globbed, solid, origin = None, False, False, ""
 
     for part, quoted, split, source in found:
         if part is None:
@@ -288,7 +290,7 @@ def fields(found: Iterable[Piece], ifs: str) -> list[Value]:
         elif not split or not ifs:
             current = [*(current or []), part]
             globbed = globbed or (not quoted and isinstance(part, str) and _is_pattern(part))
-            origin = origin or source
+            origin, solid = origin or source, solid or quoted
         else:
             before, texts, after = _split(part, ifs)
             for number, text in enumerate(texts):

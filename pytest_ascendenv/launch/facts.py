@@ -130,7 +130,7 @@ def _switched(fact: Fact, rule: Rule, subject: Subject) -> Fact:
 
 
 def _default(name: str, rule: Rule, subject: Subject, chosen: Framework, hidden: str) -> Fact:
-    if subject.unread:
+    if subject.unread and rule.keys:
         return Fact.unknown(name, f"it may stand in {'; '.join(subject.unread)}")
     if rule.default is None and not rule.origin:
         return Fact.unknown(name, f"not set, and the default of {_the(chosen)} is not known here")

@@ -213,7 +213,13 @@ class Interpreter(Branches, Loops):
         flow = self.decide([child for child in node.children if child.is_named])
         flip = {Status.OK: Status.FAILED, Status.FAILED: Status.OK}
         self.state.status = flip.get(self.state.status, Status.OPEN)
+        self.flip()
         return flow
+
+    def flip(self) -> None:
+        """The likely outcome of an open test, inverted."""
+        if self.state.likely is not None:
+            self.state.likely = not self.state.likely
 
     def decide(self, nodes: Sequence[Node]) -> Flow:
         """Run a condition: set -e does not end it."""
@@ -242,6 +248,7 @@ class Interpreter(Branches, Loops):
         condition = self.describe([first])
         if operator == "||":
             condition = f"not {condition}"
+            self.flip()
         if status is Status.RAN and operator == "||":
             return self._on_failure(second, condition)
         return self.fork(lambda: self.statement(second), lambda: Flow.GO, condition)

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 PLAIN = re.compile(r"[^\s'\"\\$`(){}\[\];&|<>#=]+")
+INSIDE = re.compile(r"[^'\"\\$`(){}\[\]]+")
 BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
 OPERATOR = re.compile(r"&>>|<<<|<<-|&>|>>|<<|>&|<&|>\||<>|&&|\|\||\|&|;;|[<>|&;()\n]")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?=)", re.ASCII)
@@ -81,6 +82,9 @@ def _until(text: str, i: int, closer: str, depth: int, quotes: bool | None = Tru
     opener = OPENERS.get(closer)
     level = 0
     while i < len(text):
+        if plain := INSIDE.match(text, i):
+            i = plain.end()
+            continue
         char = text[i]
         if char == closer and level == 0:
             return i + 1

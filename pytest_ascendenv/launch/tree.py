@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 
+ENDING = re.compile(rb"[ \t]*\\[ \t]|(?<=[^\\]\\)[ \t]")  # an escaped blank, whole or cut in two by the tree
+
+
 @functools.cache
 def _parser() -> Parser:
     import tree_sitter
@@ -48,8 +51,8 @@ class Script:
 
     def command_text(self, node: Node) -> str:
         """The text of a command with an escaped blank at its end, which the tree leaves out."""
-        tail = re.match(rb"[ \t]*\\[ \t]", self.data[node.end_byte : node.end_byte + 80])
-        return self.between(node.start_byte, node.end_byte + (tail.end() if tail else 0))
+        tail = ENDING.match(self.data, node.end_byte)
+        return self.between(node.start_byte, tail.end() if tail else node.end_byte)
 
     def between(self, start: int, end: int) -> str:
         return self.data[start:end].decode("utf-8", "replace")

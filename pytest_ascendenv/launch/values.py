@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 LONGEST = 256 * 1024  # characters of one value; real scripts stay below a few KiB
 REASONS = 3  # reasons one value carries; more would not help a reader
@@ -20,6 +20,7 @@ class Hole:
     reason: str
     value: str | None = None
     splits: bool = False
+    source: str = field(default="", compare=False)
 
 
 class Located(str):
@@ -91,7 +92,7 @@ def combine(reasons: Iterable[str]) -> str:
 
 
 def source_of(part: Part) -> str:
-    return part.source if isinstance(part, Located) else ""
+    return part.source if isinstance(part, (Located, Hole)) else ""
 
 
 def lift(values: Sequence[Value], function: Callable[..., str], source: str = "") -> Value:

@@ -89,7 +89,7 @@ def _claims(word: Word) -> bool:
 
 
 def _argv(real: list[str], claimed: tuple[Word, ...]) -> list[str]:
-    words = [word for word in claimed if not (word.splits and word.value == "")]
+    words = [word for word in claimed if not (word.splits and word.value == "" and _claims(word))]
     if any(word.splits and not _claims(word) for word in words):
         return _around(real, words)
     if len(real) != len(words):

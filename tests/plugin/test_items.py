@@ -66,6 +66,14 @@ def test_run_again_by_node_id(project: pytest.Pytester, name: str) -> None:
     result.stdout.fnmatch_lines(["ascend-env::fine PASSED*"])
 
 
+def test_node_id_as_shown_below_the_root(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.makeini("[pytest]")
+    monkeypatch.chdir(project.mkdir("sub"))
+    result = project.runpytest("--ascend-env-require", "broken")
+    result.stdout.fnmatch_lines(["FAILED ../ascend-env::broken*"])
+    project.runpytest(*REQUIRE_FINE, "-v", "../ascend-env::fine").assert_outcomes(passed=1)
+
+
 def test_node_id_beside_a_file(project: pytest.Pytester) -> None:
     project.makepyfile(test_a="def test_a(): pass", test_b="def test_b(): pass")
     result = project.runpytest(*REQUIRE_FINE, "--ascend-env-require", "broken", "ascend-env::fine", "test_a.py")
