@@ -14,7 +14,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "pytest_ascendenv.affinity.command",
         "what a value of CPU_AFFINITY_CONF does: the cores of each thread",
     ),
-    "diff": ("pytest_ascendenv.launch.diff_command", "the facts in which two launch scripts differ"),
 }
 """Command -> (module with ``main(argv) -> exit code``, what it does)."""
 
