@@ -62,6 +62,7 @@ class Meter:
         self.size = -1  # samples of the last item
         self.alike = True  # whether all items held as many
         self.batches = self.total = 0
+        self.before = 0  # batches before this pass
         self.passes = 1
         self.note = ""
 
@@ -86,6 +87,8 @@ class Meter:
             following = self._again()
             if following is None:
                 return True
+            if self.last - self.mark >= WINDOW and self._close(self.last):
+                return False
             iterator = following
         return False
 
@@ -169,8 +172,12 @@ class Meter:
 
     def _resume(self, size: int) -> None:
         now = self.clock()
-        if self.source.gap:
+        alone = self.batches - self.before == 1  # a pass of one item has no other time than from pass to pass
+        self.before = self.batches
+        if self.source.gap or alone:
             self._seen(1, size)
+            if alone and not self.note:
+                self.note = "each pass over the data holds one item: the time to open it again counts"
         else:  # the open window ends with the pass, and the next begins at this batch
             self._join_tail()
             self._seen(1, size)

@@ -336,3 +336,22 @@ def test_wrong_arguments_are_refused_before_anything_runs(options, text):
 def test_what_cannot_be_read_is_refused(source):
     with pytest.raises(TypeError, match="cannot be iterated"):
         measure(source)
+
+
+def test_data_of_a_single_item_end():
+    result = measure([1], floor=1)
+    assert result >= 1
+    assert "each pass over the data holds one item" in result.notes[0]
+
+
+def test_loader_of_a_single_batch_ends():
+    class Loader:
+        batch_size = 4
+
+        def __iter__(self):
+            time.sleep(0.02)
+            yield [[0] * 4]
+
+    result = measure(Loader(), floor=10_000)
+    assert result.answer == "below"
+    assert 50 < result.rate < 250
