@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from pytest_ascendenv.probes.kinds import Kind
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,7 +38,7 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     launch_cwd: str | None = None
     """The folder the script is called in, where it is not the present one."""
 
-    nnodes: int | None = None
+    nnodes: Count | None = None
     """The number of nodes, where only run time knows it."""
 
     hostfile: str | None = None
@@ -57,8 +60,8 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     program_cwd: str | None = None
     """The folder the program is started in, where it is not the present one."""
 
-    capture_timeout: float = 120.0
+    capture_timeout: Seconds = 120.0
     """Seconds the program has to its first training call."""
 
-    ranks: int | None = None
+    ranks: Count | None = None
     """The number of processes of the job, one an NPU; what the program is told of its communication group."""

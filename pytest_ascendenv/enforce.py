@@ -19,6 +19,7 @@ from pytest_ascendenv.verdict import Finding, Unknown, Verdict
 REQUIRED = pytest.StashKey[list[Requirement]]()
 UNMET = pytest.StashKey[list[Finding]]()
 MEASURED = pytest.StashKey[list[object]]()
+FAILURES = pytest.StashKey[list[str]]()
 UNTOLD = pytest.StashKey[bool]()
 
 
@@ -48,8 +49,8 @@ class EnforcePlugin:
         with _observing() if after else contextlib.nullcontext() as seen:
             try:
                 result = yield
-            except Unknown as reason:
-                self._untold(item, f"could not tell: {reason}", skip=not _broken(item, reason))
+            except Unknown:
+                raise  # "could not tell", whatever else was seen: see the report
             except Exception:
                 self._tell(item, after, seen)
                 raise
@@ -60,16 +61,31 @@ class EnforcePlugin:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """ "Could not tell" after the body is an error, as it is before it; pytest has no such phase of a call."""
+        """ "Could not tell" is an error wherever it was raised; pytest has no such phase of a call."""
         report = yield
+        reason = call.excinfo.value if call.excinfo else None
+        if report.failed and isinstance(reason, Unknown) and not hasattr(report, "wasxfail"):
+            self._told(item, report, reason)
         if call.when == "call" and report.failed and item.stash.get(UNTOLD, False):
             report.when = "setup"
         return report
+
+    def _told(self, item: pytest.Item, report: pytest.TestReport, reason: Unknown) -> None:
+        """The words of an Unknown in place of a traceback; skipped by setting, but for a pipeline that is broken."""
+        words = f"could not tell: {reason}"
+        broken = _broken(report, reason)
+        if self.run.settings.declared.unknown == "skip" and not broken:
+            path, line, _ = item.reportinfo()
+            report.outcome, report.longrepr = "skipped", (str(path), (line or 0) + 1, f"Skipped: {words}")
+            return
+        report.longrepr = words
+        item.stash[UNTOLD] = True
 
     def _env(self, item: pytest.Item, seen: object) -> AscendEnv:
         env = self.run.env(item.nodeid)
         measured: list[object] = item.stash.get(MEASURED, [])
         env.observed, env.measured = seen, tuple(measured)
+        env.failures = tuple(item.stash.get(FAILURES, []))
         return env
 
     def _judge(self, item: pytest.Item, required: Iterable[Requirement], env: AscendEnv) -> list[Finding]:
@@ -83,8 +99,8 @@ class EnforcePlugin:
             self._untold(item, text.several(untold))
         return unmet + untold
 
-    def _untold(self, item: pytest.Item, words: str, skip: bool = True) -> NoReturn:
-        if skip and self.run.settings.declared.unknown == "skip":
+    def _untold(self, item: pytest.Item, words: str) -> NoReturn:
+        if self.run.settings.declared.unknown == "skip":
             pytest.skip(words.splitlines()[0])
         item.stash[UNTOLD] = True
         pytest.fail(words, pytrace=False)
@@ -104,14 +120,14 @@ class EnforcePlugin:
             item.add_report_section("call", "ascend-env", text.several(unmet))
 
 
-def _broken(item: pytest.Item, reason: Unknown) -> bool:
+def _broken(report: pytest.TestReport, reason: Unknown) -> bool:
     """Whether the test's own pipeline is at fault, which no setting skips; what it was doing goes into the report."""
     from pytest_ascendenv.pipeline import NotMeasured, PipelineError, Stalled
 
     if isinstance(reason, PipelineError):
-        item.add_report_section("call", "pipeline", reason.raised.traceback)
+        report.sections.append(("pipeline", reason.raised.traceback))
     if isinstance(reason, Stalled):
-        item.add_report_section("call", "pipeline", reason.stacks)
+        report.sections.append(("pipeline", reason.stacks))
     return isinstance(reason, NotMeasured)
 
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class AscendEnv:
-    """One host, what the user declared, and what was seen of one test (``observed``, ``measured``).
+    """One host, what the user declared, and what was seen of one test (``observed``, ``measured``, and
+    ``failures``, why a measurement gave nothing).
 
     ``subject`` names what ``observed`` speaks of: a test, or the program that was captured. ``floor`` in samples/s is
     what the declared program will be asked for, so that its one capture can measure it.
@@ -49,6 +50,7 @@ class AscendEnv:
     subject: str = "this process"
     observed: Any = None
     measured: tuple[Any, ...] = ()
+    failures: tuple[str, ...] = ()
     floor: float | None = None
 
     @property

@@ -40,6 +40,33 @@ class Checks(Mapping[str, "Check"]):
         return name in self.own or (name in registry.TABLE and registry.TABLE[name].marker)
 
 
+class SkipPlugin:
+    """Skips marked items that have no line of their own; registered only where there are any."""
+
+    def __init__(self, checks: Checks) -> None:
+        self.checks = checks
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if of(item, self.checks):
+            pytest.skip(NEEDS)
+
+
+def own(given: Iterable[object]) -> dict[str, Check]:
+    """The project's own preconditions by name; a usage error for an object that is none."""
+    found = {}
+    for checks in given:
+        for check in checks if isinstance(checks, Iterable) and not isinstance(checks, str) else [checks]:
+            missing = [name for name in ("name", "when", "parse", "judge") if not hasattr(check, name)]
+            if missing:
+                raise pytest.UsageError(
+                    f"ascend-env: pytest_ascend_env_checks gave {check!r}, which has no {', '.join(missing)}; "
+                    "wanted are objects with name, when, parse and judge"
+                )
+            found[check.name] = check
+    return found
+
+
 def of(item: pytest.Item, checks: Checks) -> dict[str, pytest.Mark]:
     """Our marks of this item, one a name, the closest last: module < class (base < derived) < function < pytest.param.
 
@@ -95,7 +122,7 @@ def bad(nodes: Iterable[pytest.Item | pytest.Collector], checks: Checks) -> list
     nodes = list(nodes)
     found: dict[str, list[str]] = {}
     for item in nodes:
-        if isinstance(item, pytest.Function):
+        if isinstance(item, pytest.Item) and not hasattr(item, "judges_itself"):
             for text in mistakes(item, checks):
                 found.setdefault(text, []).append(item.nodeid)
     told = [f"{ids[0]}{f' (and {len(ids) - 1} more)' if ids[1:] else ''}: {text}" for text, ids in found.items()]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ascendenv import pipeline
-from pytest_ascendenv.enforce import MEASURED, REQUIRED
+from pytest_ascendenv.enforce import FAILURES, MEASURED, REQUIRED
 from pytest_ascendenv.pipeline import history, inprocess
 from pytest_ascendenv.report import properties
 from pytest_ascendenv.training import observe
@@ -48,6 +48,8 @@ class Measuring:
         self.item = item
         self.measured: list[object] = []
         item.stash[MEASURED] = self.measured
+        self.failures: list[str] = []
+        item.stash[FAILURES] = self.failures
         if not item.config.pluginmanager.hasplugin("ascend-env-end"):
             item.config.pluginmanager.register(HardEnd(), "ascend-env-end")
 
@@ -57,6 +59,11 @@ class Measuring:
         progress = Progress(self.item)
         try:
             result = pipeline.measure(source, **self._limits(), **options, watch=progress)
+        except (TypeError, ValueError) as mistake:  # in the call: shown at the user's line
+            raise type(mistake)(str(mistake)) from None
+        except pipeline.NotMeasured as reason:
+            self.failures.append(str(reason))
+            raise
         finally:
             progress.clear()
         self._remember(result)

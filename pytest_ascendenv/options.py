@@ -79,4 +79,10 @@ def add(parser: pytest.Parser) -> None:
 def active(config: pytest.Config) -> bool:
     """Whether this run checks anything; ``--no-ascend-env`` undoes whatever addopts ask for."""
     asked: bool | None = config.getoption("ascend_env")
-    return any(config.getoption(name) for name in IMPLYING) if asked is None else asked
+    return any(config.getoption(name) not in (None, False, []) for name in IMPLYING) if asked is None else asked
+
+
+def empty(config: pytest.Config) -> list[str]:
+    """Options that were given an empty value, as an unset shell variable does."""
+    values = {name: config.getoption(name) for name in IMPLYING if name != "ascend_env_require"}
+    return [f"--{name.replace('_', '-')}" for name, value in values.items() if value == "" or value in ([""], [" "])]

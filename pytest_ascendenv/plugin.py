@@ -32,8 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    own = {check.name: check for checks in config.hook.pytest_ascend_env_checks(config=config) for check in checks}
-    config.stash[CHECKS] = markers.Checks(own)
+    config.stash[CHECKS] = markers.Checks(markers.own(config.hook.pytest_ascend_env_checks(config=config)))
     config.stash[ENVIRON] = dict(os.environ)
     for line in markers.lines(config.stash[CHECKS]):
         config.addinivalue_line("markers", line)
@@ -46,6 +45,8 @@ def _activate(config: pytest.Config) -> None:
     from pytest_ascendenv.items import ItemsPlugin, XdistPlugin, take_node_ids
     from pytest_ascendenv.report.terminal import TerminalPlugin
 
+    if nothing := options.empty(config):
+        raise pytest.UsageError(f"ascend-env: {nothing[0]} was given an empty value")
     run = session(config)
     if run.gate and not run.declared:
         raise pytest.UsageError(
@@ -93,7 +94,11 @@ def pytest_make_collect_report(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not options.active(config):
-        for item in items:
-            if markers.of(item, config.stash[CHECKS]):
-                item.add_marker(pytest.mark.skip(reason=markers.NEEDS))
+    if options.active(config):
+        return
+    marked = [item for item in items if markers.of(item, config.stash[CHECKS])]
+    for item in marked:
+        if item.reportinfo()[1] is not None:  # pytest wants a line to show a skip mark at
+            item.add_marker(pytest.mark.skip(reason=markers.NEEDS))
+        elif not config.pluginmanager.hasplugin("ascend-env-skip"):
+            config.pluginmanager.register(markers.SkipPlugin(config.stash[CHECKS]), "ascend-env-skip")

@@ -30,13 +30,18 @@ class Requirement:
         ``on_launch`` turns the preconditions that can speak of a launch script to the declared one.
         """
         try:
-            return self._judge(env, on_launch)
+            found = self._judge(env, on_launch)
         except Unknown as reason:
             return self._unknown(env, str(reason))
-        except Exception as crash:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as crash:  # also SystemExit and what pytest.fail raises
             return self._unknown(env, crash_words(crash))
+        if not isinstance(found, Finding):
+            return self._unknown(env, f"judge gave {found!r}, and not a Finding")
+        return found
 
-    def _judge(self, env: AscendEnv, on_launch: bool) -> Finding:
+    def _judge(self, env: AscendEnv, on_launch: bool) -> object:
         if on_launch:
             from pytest_ascendenv.checks import on_launch as launch
 

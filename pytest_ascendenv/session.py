@@ -152,12 +152,15 @@ def captured_host(config: pytest.Config) -> Host | None:
 
 def folders(config: pytest.Config) -> list[Path]:
     """Where settings are looked for: from what the run is about up to the root folder, then from the working folder."""
-    cwd = config.invocation_params.dir
-    paths = [path for arg in config.args if (path := cwd / arg.partition("::")[0]).exists()]
+    cwd = config.invocation_params.dir.resolve()
+    root = config.rootpath.resolve()
+    paths = [path.resolve() for arg in config.args if (path := cwd / arg.partition("::")[0]).exists()]
     start = Path(os.path.commonpath(paths)) if paths else cwd
     found: dict[Path, None] = {}
-    for low in (start if start.is_dir() else start.parent, cwd):
+    for low in (start if start.is_dir() else start.parent, *paths, cwd):
         upwards = [low, *low.parents]
-        top = upwards.index(config.rootpath) + 1 if config.rootpath in upwards else 1
+        top = upwards.index(root) + 1 if root in upwards else 1
         found.update(dict.fromkeys(upwards[:top]))
+    found[config.inipath.resolve().parent if config.inipath else root] = None
+    found[root] = None
     return list(found)

@@ -60,23 +60,67 @@ class Given:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Layer:
+    """What one table says: the whole file's, or a profile's."""
+
+    values: Mapping[str, Any]
+    required: Mapping[str, Requirement]
+    waivers: Mapping[str, Waiver]
+
+
 def read(given: Given, folders: Iterable[Path], cwd: Path, checks: Mapping[str, Check]) -> Settings:
-    """The settings; raises SettingsError with every mistake, one a line."""
+    """The settings; raises SettingsError with every mistake, one a line, also of profiles that are not chosen."""
     source = _named(given.file, cwd) if given.file else _find(folders, cwd)
     mistakes: list[str] = []
-    table = _with_profile(source, given.profile, mistakes)
-    settings = Settings(
-        source.file,
-        _declared(source, table, given.values, mistakes),
-        {
-            **_required(source, table, given.profile, checks, mistakes),
-            **_from_command_line(given.require, checks, mistakes),
-        },
-        _waivers(source, table, checks, mistakes),
-    )
+    layers = [_layer(source, source.table, (), checks, mistakes)]
+    profiles = {
+        name: _layer(source, table, ("profile", name), checks, mistakes)
+        for name, table in _profiles(source, mistakes).items()
+    }
+    if given.profile in profiles:
+        layers.append(profiles[given.profile])
+    elif given.profile is not None:
+        mistakes.append(_no_profile(given.profile, profiles, source))
+    asked = _from_command_line(given.require, checks, mistakes)
+    mistakes += _given_mistakes(given.values)
     if mistakes:
         raise SettingsError("\n".join(mistakes))
-    return _without_dropped(settings)
+    values = {key: value for layer in layers for key, value in layer.values.items()}
+    return _without_dropped(
+        Settings(
+            source.file,
+            msgspec.convert({**_started_in(source, values, given.values), **values, **given.values}, Declared),
+            {name: needed for layer in layers for name, needed in layer.required.items()} | asked,
+            {name: waiver for layer in layers for name, waiver in layer.waivers.items()},
+        )
+    )
+
+
+def _layer(
+    source: Source, table: dict[str, Any], above: tuple[str, ...], checks: Mapping[str, Check], mistakes: list[str]
+) -> _Layer:
+    return _Layer(
+        _values(source, table, above, mistakes),
+        _required(source, table, above, checks, mistakes),
+        _waivers(source, table, above, checks, mistakes),
+    )
+
+
+def _profiles(source: Source, mistakes: list[str]) -> dict[str, dict[str, Any]]:
+    """The profiles whose tables can be read; they are laid over the rest, ``require`` key by key."""
+    found = source.table.get("profile", {})
+    if not isinstance(found, dict) or not all(isinstance(table, dict) for table in found.values()):
+        mistakes.append(f"{source.place('profile')}: profile must hold tables, as in [profile.train.require]")
+        return {}
+    return found
+
+
+def _no_profile(name: str, profiles: Iterable[str], source: Source) -> str:
+    known = ", ".join(sorted(profiles)) or "none is defined"
+    return f"--ascend-env-profile: no profile {name!r}{_nearest(name, profiles)}; known: {known}" + (
+        f" (in {source.file})" if source.file else ""
+    )
 
 
 def _named(file: str, cwd: Path) -> Source:
@@ -102,48 +146,42 @@ def _shown(path: Path, cwd: Path) -> str:
     return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
-def _with_profile(source: Source, name: str | None, mistakes: list[str]) -> dict[str, Any]:
-    """The table with the profile's keys laid over it; its ``require`` is merged key by key."""
-    profiles = source.table.get("profile", {})
-    if not isinstance(profiles, dict) or not all(isinstance(p, dict) for p in profiles.values()):
-        mistakes.append(f"{source.place('profile')}: profile must hold tables, as in [profile.train.require]")
-        return source.table
-    if name is None:
-        return source.table
-    if name not in profiles:
-        known = ", ".join(sorted(profiles)) or "none is defined"
-        mistakes.append(
-            f"--ascend-env-profile: no profile {name!r}{_nearest(name, profiles)}; known: {known}"
-            + (f" (in {source.file})" if source.file else "")
-        )
-        return source.table
-    over = profiles[name]
-    merged = {**source.table, **over}
-    if isinstance(source.table.get("require", {}), dict) and isinstance(over.get("require", {}), dict):
-        merged["require"] = {**source.table.get("require", {}), **over.get("require", {})}
-    return merged
-
-
-def _declared(source: Source, table: dict[str, Any], given: Mapping[str, Any], mistakes: list[str]) -> Declared:
-    types = typing.get_type_hints(Declared)
+def _values(source: Source, table: dict[str, Any], above: tuple[str, ...], mistakes: list[str]) -> dict[str, Any]:
+    types = typing.get_type_hints(Declared, include_extras=True)
+    reserved = RESERVED if not above else ("require", "waive")
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key in RESERVED:
+        if key in reserved:
             continue
+        where = f"{source.place(*above, key)}: {'.'.join((*above, key))} = {value!r}"
         if key not in types:
-            known = ", ".join(sorted([*types, *RESERVED]))
-            hint = _nearest(key, [*types, *RESERVED])
-            mistakes.append(f"{source.place(key)}: {key} = {value!r}: no such key{hint}; known: {known}")
-        elif text := _type_mistake(value, types[key]):
-            mistakes.append(f"{source.place(key)}: {key} = {value!r}: {text}")
+            known = ", ".join(sorted([*types, *reserved]))
+            mistakes.append(f"{where}: no such key{_nearest(key, [*types, *reserved])}; known: {known}")
+        elif text := _type_mistake(value, types[key]) or _name_mistake(key, value):
+            mistakes.append(f"{where}: {text}")
         else:
             values[key] = _from_file(source, value) if key in PATHS else value
-    values = {**_started_in(source, values, given), **values}
-    return msgspec.convert({**values, **given}, Declared)
+    return values
+
+
+def _given_mistakes(values: Mapping[str, Any]) -> list[str]:
+    texts = ((key, value, _name_mistake(key, value)) for key, value in values.items())
+    return [f"--ascend-env-{key}: {value!r}: {text}" for key, value, text in texts if text]
 
 
 PATHS = ("data", "cache", "hostfile", "launch_cwd", "program_cwd")
 """Keys whose relative paths are looked up from the folder of the settings file."""
+
+
+NAMES = (*PATHS, "launch", "program")
+
+
+def _name_mistake(key: str, value: Any) -> str:
+    """What is wrong with the name of a file or folder, or ''. An empty one would stand for the working folder."""
+    names = value if isinstance(value, list) else [value]
+    if key in NAMES and any(isinstance(name, str) and (not name.strip() or "\0" in name) for name in names):
+        return "found an empty name (or one with a NUL); expected the name of a file or folder"
+    return ""
 
 
 def _from_file(source: Source, value: Any) -> Any:
@@ -179,16 +217,16 @@ def _type_mistake(value: Any, wanted: Any) -> str:
 
 
 def _required(
-    source: Source, table: dict[str, Any], profile: str | None, checks: Mapping[str, Check], mistakes: list[str]
+    source: Source, table: dict[str, Any], above: tuple[str, ...], checks: Mapping[str, Check], mistakes: list[str]
 ) -> dict[str, Requirement]:
     raw = table.get("require", {})
+    path = (*above, "require")
     if not isinstance(raw, dict):
-        mistakes.append(f"{source.place('require')}: require must be a table of preconditions, found {raw!r}")
+        mistakes.append(f"{source.place(*path)}: {'.'.join(path)} must be a table of preconditions, found {raw!r}")
         return {}
-    own = set(source.table.get("profile", {}).get(profile, {}).get("require", {})) if profile else set()
     found = {}
     for name, value in raw.items():
-        keys = ("profile", str(profile), "require", name) if name in own else ("require", name)
+        keys = (*path, name)
         requirement = _requirement(name, value, source.place(*keys), ".".join(keys), checks, mistakes)
         if requirement is not None:
             found[name] = requirement
@@ -252,7 +290,7 @@ def _call(check: Check, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 def _waivers(
-    source: Source, table: dict[str, Any], checks: Mapping[str, Check], mistakes: list[str]
+    source: Source, table: dict[str, Any], above: tuple[str, ...], checks: Mapping[str, Check], mistakes: list[str]
 ) -> dict[str, Waiver]:
     found = {}
     raw = table.get("waive", [])
@@ -261,12 +299,14 @@ def _waivers(
             waiver = msgspec.convert(entry, Waiver)
         except msgspec.ValidationError as error:
             text = str(error).replace("`", "").replace(" - at $", " at ")
-            mistakes.append(f"{source.place('waive')}: waive entry {number}: {text}; allowed: {_fields(Waiver)}")
+            mistakes.append(
+                f"{source.place(*above, 'waive')}: waive entry {number}: {text}; allowed: {_fields(Waiver)}"
+            )
             continue
         if waiver.precondition not in checks:
             hint = _nearest(waiver.precondition, checks)
             mistakes.append(
-                f"{source.place('waive')}: waive entry {number}: no precondition {waiver.precondition!r}{hint}"
+                f"{source.place(*above, 'waive')}: waive entry {number}: no precondition {waiver.precondition!r}{hint}"
             )
         found[waiver.precondition] = waiver
     return found

@@ -46,7 +46,7 @@ class Source:
 def load(path: Path, shown: str) -> Source | None:
     """The settings in a file, or None where a pyproject.toml has none; raises SettingsError with file and line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{shown}: not valid TOML: {error}") from None

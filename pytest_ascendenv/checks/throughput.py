@@ -137,8 +137,8 @@ def _nothing(wanted: Floor, env: AscendEnv) -> Finding:
 
     if env.subject == AscendEnv.subject:  # no test: an item of the settings
         raise Unknown(
-            "no pipeline was measured: a test with the throughput fixture, or a program whose dataset can be captured, "
-            "is needed"
+            'no pipeline was measured: declare program = "train.py …", whose dataset is then measured, or put '
+            "@pytest.mark.min_throughput on a test that uses the throughput fixture and drop this key"
         )
     return Finding(
         NAME,
@@ -146,7 +146,8 @@ def _nothing(wanted: Floor, env: AscendEnv) -> Finding:
         str(wanted),
         "nothing was measured",
         subject=env.subject,
-        fix="call the throughput fixture in the test: throughput(dataset)",
+        cause="; ".join(f"the measurement failed: {failure}" for failure in env.failures),
+        fix="" if env.failures else "call the throughput fixture in the test: throughput(dataset)",
     )
 
 

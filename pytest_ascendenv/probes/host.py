@@ -19,7 +19,7 @@ class Host:
     """
 
     root: Path = Path("/")
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)  # it may hold secrets
 
     @property
     def real(self) -> bool:

@@ -37,6 +37,7 @@ class _Watched:
         self.signature = inspect.signature(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         if self.handler is None:
             return self.original(*args, **kwargs)
         return self.handler(self.original, *args, **kwargs)
@@ -48,6 +49,7 @@ _numbers: dict[types.FunctionType, int] = {}
 
 def dispatch(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Where every trampoline lands."""
+    __tracebackhide__ = True
     return _watched[number](*args, **kwargs)
 
 
@@ -58,6 +60,7 @@ def _trampoline(code: types.CodeType, number: int) -> types.CodeType:
 def outer({free}):
     def {code.co_name if code.co_name.isidentifier() else "call"}(*args, **kwargs):
         {f"({free},)" if free else "pass"}
+        __tracebackhide__ = True
         from pytest_ascendenv.training.hooks import dispatch
         return dispatch({number}, args, kwargs)
 """

@@ -18,7 +18,7 @@ def observing() -> Iterator[Observation]:
     seen = Observation()
     with Hooks() as hooks:
         spies = Spies(seen, hooks)
-        hooks.when_imported("mindspore", spies.install)
+        hooks.when_imported("mindspore", spies.install_or_tell)
         _active.append(seen)
         try:
             yield seen
