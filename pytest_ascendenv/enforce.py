@@ -85,7 +85,8 @@ class EnforcePlugin:
         env = self.run.env(item.nodeid)
         measured: list[object] = item.stash.get(MEASURED, [])
         env.observed, env.measured = seen, tuple(measured)
-        env.failures = tuple(item.stash.get(FAILURES, []))
+        failures: list[str] = item.stash.get(FAILURES, [])
+        env.failures = tuple(failures)
         return env
 
     def _judge(self, item: pytest.Item, required: Iterable[Requirement], env: AscendEnv) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -52,11 +52,11 @@ class SkipPlugin:
             pytest.skip(NEEDS)
 
 
-def own(given: Iterable[object]) -> dict[str, Check]:
+def own(given: Iterable[Any]) -> dict[str, Check]:
     """The project's own preconditions by name; a usage error for an object that is none."""
-    found = {}
+    found: dict[str, Check] = {}
     for checks in given:
-        for check in checks if isinstance(checks, Iterable) and not isinstance(checks, str) else [checks]:
+        for check in _several(checks):
             missing = [name for name in ("name", "when", "parse", "judge") if not hasattr(check, name)]
             if missing:
                 raise pytest.UsageError(
@@ -65,6 +65,10 @@ def own(given: Iterable[object]) -> dict[str, Check]:
                 )
             found[check.name] = check
     return found
+
+
+def _several(checks: Any) -> Iterable[Any]:
+    return checks if isinstance(checks, Iterable) and not isinstance(checks, str) else [checks]
 
 
 def of(item: pytest.Item, checks: Checks) -> dict[str, pytest.Mark]:

@@ -30,8 +30,16 @@ def ignored(text: str, conf: Conf) -> tuple[Ignored, ...]:
 def meant(token: str) -> str:
     """The nearest token that torch_npu reads; "" where there is none, or where the token is well spelt already."""
     word = token.strip().strip("'\"").rstrip(";").strip()
-    guess = _mode(word) or _device(word) or _pair(word)
+    guess = _mode(word) or _device(word) or _pair(word) or _separated(word)
     return guess if guess != token else ""
+
+
+def _separated(word: str) -> str:
+    """Other separators than torch_npu's: "1;npu0:0-3", a dash that is none."""
+    plain = re.sub("[\u2010-\u2015\u2212]", "-", word).replace(";", ",").replace("\uff0c", ",").replace("\uff1a", ":")
+    parts = [part.strip() for part in plain.split(",") if part.strip()]
+    right = re.compile(r"[0-9]{1,3}|npu[0-9]{1,2}:[0-9]+(-[0-9]+)?|(mode|npu_affine|lazy_bind|force|bind_irq):[0-9]")
+    return ",".join(parts) if plain != word and all(right.fullmatch(part) for part in parts) else ""
 
 
 def _mode(word: str) -> str:

@@ -34,6 +34,8 @@ def simulate(
 
     Raises ValueError for arguments that describe no machine or an unknown release; never for any ``conf``.
     """
+    if not (conf is None or isinstance(conf, str)) or not isinstance(release, str):
+        raise ValueError(f"conf and release are strings; found {conf!r} and {release!r}")
     follow = rules(release)
     online = tuple(range(min(cpus, LARGEST + 1))) if isinstance(cpus, int) else _cores(cpus)
     if not 1 <= len(online) <= LARGEST or not 1 <= devices <= LARGEST:

@@ -17,11 +17,20 @@ def texts(topology: Mapping[int, str | Iterable[int]] | None) -> dict[int, str] 
     """Card -> its list as the driver writes it. Raises ValueError for a list that no driver writes."""
     if topology is None:
         return None
+    if not isinstance(topology, Mapping):
+        raise ValueError(f'topology maps a card to its cores, as in {{0: "144-167"}}; found {topology!r}')
     found = {}
-    for card, cores in topology.items():
+    for card, cores in ((_card(card), cores) for card, cores in topology.items()):
         found[card] = (cores if isinstance(cores, str) else cpulist.show(cores)).replace(" ", "")
         cpulist.parse(found[card])
     return found
+
+
+def _card(card: int | str) -> int:
+    """A number, or its digits as JSON has them."""
+    if isinstance(card, int) or card.isdecimal():
+        return int(card)
+    raise ValueError(f"topology maps the number of a card to its cores; found {card!r}")
 
 
 def blocks(cards: Mapping[int, str], reading: str) -> dict[int, list[Span]]:

@@ -15,6 +15,9 @@ TORCH_NPU_ONLY: Mapping[str, str] = {
     "PYTORCH_NPU_ALLOC_CONF": "MS_ALLOC_CONF",
     "TASK_QUEUE_ENABLE": "",
     "COMBINED_ENABLE": "",
+    "HOST_CACHE_CAPACITY": "",
+    "PER_STREAM_QUEUE": "",
+    "MULTI_STREAM_MEMORY_REUSE": "",
 }
 """Read by torch_npu, with what MindSpore reads instead. None of the names occurs in the wheel of MindSpore 2.10.0."""
 

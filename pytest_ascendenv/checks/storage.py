@@ -155,6 +155,8 @@ def _places(env: AscendEnv) -> str:
 
 
 def _note(storage: Storage) -> str:
+    if storage.missing:
+        return ""
     if storage.treated:
         return f"{storage.path} counts as {storage.kind} because the settings say so ({storage.treated.source})"
     texts = {

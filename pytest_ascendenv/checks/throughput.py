@@ -119,9 +119,10 @@ def _cause(measured: Throughput) -> str:
 
 def _fix(measured: Throughput) -> str:
     """Of the cores where others or a quota have them, else of the slow operation."""
-    if measured.remedy is not None and measured.cause.kind not in ("STARVED", "THROTTLED", "CROWDED"):
-        return measured.remedy.fix
-    return measured.cause.fix or FIX
+    remedy = measured.remedy.fix if measured.remedy is not None else ""
+    if remedy and measured.cause.kind not in ("STARVED", "THROTTLED", "CROWDED"):
+        return remedy
+    return "; and if that is not enough, ".join(filter(None, [measured.cause.fix or FIX, remedy]))
 
 
 def _detail(measured: Throughput) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from pytest_ascendenv.affinity.binding import DeviceBinding
 from pytest_ascendenv.affinity.effect import CONF
 from pytest_ascendenv.checks.pinned import hot_cores
 from pytest_ascendenv.environment import AscendEnv
@@ -36,6 +37,9 @@ class WorkerCores:
 
     def judge(self, wanted: Pool, env: AscendEnv) -> Finding:
         cores, pinned = _left(env, wanted.forked)
+        refused = [number for one in _binding(env) for number, device in one if device.others == ()]
+        if refused:
+            return self._refused(wanted, env, refused)
         crowded = pinned or wanted.workers > 2 * cores
         kind = "forked by the main thread" if wanted.forked else "of a DataLoader"
         notes = (f"{wanted.workers} workers share {cores} cores",) if not crowded and wanted.workers > cores else ()
@@ -51,6 +55,25 @@ class WorkerCores:
             "Ascend/pytorch: torch_npu.utils.set_thread_affinity" if crowded else "",
             notes,
         )
+
+    def _refused(self, wanted: Pool, env: AscendEnv, refused: list[int]) -> Finding:
+        names = ", ".join(f"npu{number}" for number in dict.fromkeys(refused))
+        return Finding(
+            self.name,
+            Verdict.FAIL,
+            f"cores for {wanted.workers} workers",
+            f"no cores for the workers of {names}",
+            "this host",
+            (env.affinity.conf, env.affinity.devices, *env.cpu.facts()),
+            "the kernel refuses their empty range, so these workers keep the old mask: all ranks' cores",
+            f"correct the range of {names} in CPU_AFFINITY_CONF",
+            "Ascend/pytorch: torch_npu/csrc/core/npu/NPUAffinityController.cpp",
+        )
+
+
+def _binding(env: AscendEnv) -> list[list[tuple[int, DeviceBinding]]]:
+    """Rank and device of every binding that acts."""
+    return [list(enumerate(one.binding.devices)) for one in env.affinity.effects if one.binding.binds]
 
 
 def _left(env: AscendEnv, forked: bool) -> tuple[int, bool]:

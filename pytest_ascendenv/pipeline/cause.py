@@ -103,8 +103,8 @@ def cause(load: Load) -> Cause:
         )
     return Cause(
         "WAITS",
-        f"its threads neither run nor wait for a core: {load.idle:.0%} of {_cores(load)} was idle; it waits for I/O, "
-        "a sleep or a lock",
+        f"its threads neither run nor wait for a core (its busiest waited {load.waiting:.0%} of the time for one): it "
+        "waits for I/O, a sleep or a lock",
         "give the operation that waits more workers, or faster storage",
     )
 

@@ -82,14 +82,37 @@ def _of_tree(batching: tree.Batching) -> Counter:
         return Counter(_Nested(batching.depth), f"first {batching.depth} dimensions (batches of batches)")
     if batching.size is not None and batching.reshaped:
         return Counter(_Carried(batching.size), f"batch({batching.size}), found again behind the later map")
+    if batching.size is not None:
+        return Counter(_OrSize(batching.size), "smallest first dimension of the columns")
     return Counter(_smallest, "smallest first dimension of the columns")
 
 
+class _OrSize:
+    """The smallest first dimension; ``size`` where no column has any (rows that are dictionaries)."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __call__(self, item: Any) -> int:
+        try:
+            return _smallest(item)
+        except Uncountable:
+            return self.size
+
+
 def _smallest(item: Any) -> int:
-    rows = min((column.shape[0] for column in item if getattr(column, "shape", ())), default=None)
+    rows = min((length for column in item for length in islice(_lengths_of(column), 1)), default=None)
     if rows is None:
         raise Uncountable("no column of the batch has a dimension to count; give count= or batch_size=")
     return int(rows)
+
+
+def _lengths_of(column: Any) -> Iterator[int]:
+    """Of a tensor its first dimension; of a dictionary that of its first value that has one."""
+    if isinstance(column, Mapping):
+        yield from next(filter(None, (list(_lengths(value)) for value in column.values())), [])
+    elif getattr(column, "shape", ()):
+        yield int(column.shape[0])
 
 
 class _Nested:
@@ -112,8 +135,8 @@ class _Nested:
 class _Carried:
     """The batch dimension behind a map that may have moved it: learned from the first (full) batch.
 
-    A column of ``size`` rows carries it; else one of a multiple (flattened) does, scaled; where all columns were
-    reduced to single values every batch counts as ``size``.
+    A column of ``size`` rows carries it; else one of a multiple (flattened) does, scaled; else another dimension of
+    that length; where all columns were reduced to single values every batch counts as ``size``.
     """
 
     def __init__(self, size: int) -> None:
@@ -134,6 +157,10 @@ class _Carried:
             if length and length % self.size == 0:
                 factor = length // self.size
                 return lambda item: int(item[number].shape[0]) // factor
+        for number, column in enumerate(item):
+            for axis, length in enumerate(getattr(column, "shape", ())):
+                if length == self.size:  # the map has moved the batch to another dimension
+                    return lambda item: int(item[number].shape[axis])
         if min(first, default=1) <= 1:
             return lambda item: self.size
         if min(first) < self.size:  # less data than one batch

@@ -140,7 +140,9 @@ def _nothing(source: Source, trace: Trace) -> str:
         return f"{trace.batches} items held no sample at all"
     if source.kind == "mindspore.dataset":
         return "the dataset gave no batch: no rows, or fewer than one batch with drop_remainder=True"
-    return f"the {source.kind} gave no item" + ("; it was read before" if source.kind == "iterator" else "")
+    return f"the {source.kind} gave no item" + (
+        "; it is empty, or was read before" if source.kind == "iterator" else ""
+    )
 
 
 def enough(rule: Rule, duration: float | None, max_time: float) -> Enough:

@@ -162,3 +162,8 @@ def test_unknown_releases_are_refused_with_examples(release: str) -> None:
 
 def test_development_builds_belong_to_no_release() -> None:
     assert release_of_wheel("2.7.1.dev20250901") is None
+
+
+@pytest.mark.parametrize(("conf", "meant"), [("1;npu0:0-3", "1,npu0:0-3"), ("1,npu0:0–3", "npu0:0-3")])
+def test_other_separators_are_recognised(conf: str, meant: str) -> None:
+    assert [one.meant for one in simulate(conf, cpus=192, devices=8).ignored] == [meant]

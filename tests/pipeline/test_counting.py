@@ -204,3 +204,14 @@ def test_a_count_that_gives_no_number_of_samples_is_named(value):
 def test_a_batch_without_a_length_is_not_guessed():
     with pytest.raises(Uncountable, match=r"count= or batch_size="):
         counted(Loader(4, [object()]))
+
+
+def test_batch_dimension_that_a_map_has_moved(ds):
+    rows = ds.GeneratorDataset(lambda: ((np.ones((8, 8), np.float32),) for _ in range(256)), ["x"])
+    moved = rows.batch(32).map(lambda x: x.transpose(1, 0, 2), ["x"])
+    assert counted(moved) == 256
+
+
+def test_batches_of_dictionaries(ds):
+    rows = ds.GeneratorDataset(lambda: (({"a": np.ones(3), "b": i},) for i in range(64)), ["t"])
+    assert counted(rows.batch(16)) == 64

@@ -207,3 +207,34 @@ def test_captured_host_is_judged_in_place_of_this_one(
     result = pytester.runpytest("--ascend-env-facts", "bad.json", "--ascend-env-require", "affinity_mode=fine")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*--ascend-env-facts bad.json: no captured host*"])
+
+
+def test_skip_marks_that_a_hook_puts_on_everything(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        "import pytest\n"
+        "def pytest_collection_modifyitems(items):\n"
+        "    for item in items: item.add_marker(pytest.mark.skip(reason='not today'))\n"
+    )
+    pytester.runpytest("--ascend-env-require", "versions").assert_outcomes(skipped=1)
+
+
+@pytest.mark.parametrize("result", ["None", "True", "exit(3)", "pytest.fail('no')"])
+def test_own_check_that_breaks_its_contract_could_not_tell(pytester: pytest.Pytester, result: str) -> None:
+    pytester.makeconftest(
+        "import pytest\n"
+        "class Own:\n"
+        "    name, when = 'own', 'before'\n"
+        "    def parse(self): return None\n"
+        f"    def judge(self, wanted, env): return {result}\n"
+        "def pytest_ascend_env_checks(config): return [Own()]\n"
+    )
+    result = pytester.runpytest("--ascend-env-gate", "--ascend-env-require", "own")
+    result.assert_outcomes(errors=1)
+    assert result.ret == 78
+
+
+def test_own_check_without_its_parts_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest("def pytest_ascend_env_checks(config): return ['own']\n")
+    result = pytester.runpytest()
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*gave 'own', which has no name, when, parse, judge*"])

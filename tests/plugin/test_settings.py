@@ -126,3 +126,59 @@ def test_data_option_replaces_the_settings(project: pytest.Pytester) -> None:
     toml(project, "data = ['/nowhere']\n[require]\nfine = true\n")
     project.makepyfile("def test_a(ascend_env): assert ascend_env.declared.data == ['/a', '/b']")
     project.runpytest("--ascend-env-data", "/a", "--ascend-env-data", "/b").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("data = ['']\n", "*ascend-env.toml:1: data = [[]''[]]: found an empty name*"),
+        ("program = ' '\n", "*ascend-env.toml:1: program = ' ': found an empty name*"),
+        ("ranks = -3\n", "*ascend-env.toml:1: ranks = -3: expected int*>= 1*"),
+        ("capture_timeout = nan\n", "*ascend-env.toml:1: capture_timeout = nan: *"),
+        (
+            "[profile.p.reqire]\nx = 1\n",
+            "*ascend-env.toml:1: profile.p.reqire = *no such key; did you mean 'require'?*",
+        ),
+        ("[profile.p.require]\namp_levl = 'O2'\n", "*ascend-env.toml:2: profile.p.require.amp_levl = 'O2': no such*"),
+        ("[profile]\np = 3\n", "*ascend-env.toml:1: profile must hold tables*"),
+    ],
+)
+def test_what_would_check_nothing_is_a_mistake(project: pytest.Pytester, text: str, message: str) -> None:
+    toml(project, text)
+    usage_error(project.runpytest("--ascend-env"), message)
+    usage_error(project.runpytest("--ascend-env-profile", "p"), message)
+
+
+@pytest.mark.parametrize("option", ["program", "profile", "launch", "config", "data", "facts"])
+def test_empty_option_is_no_reason_to_check_nothing(project: pytest.Pytester, option: str) -> None:
+    project.makepyfile("def test_a(): pass")
+    usage_error(project.runpytest(f"--ascend-env-{option}", ""), f"*--ascend-env-{option} was given an empty value*")
+
+
+def test_byte_order_mark(project: pytest.Pytester) -> None:
+    (project.path / "ascend-env.toml").write_bytes(b"\xef\xbb\xbf[require]\nfine = true\n")
+    project.runpytest("--ascend-env").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["../proj/tests"],
+        ["-c", "../proj/pytest.ini"],
+        ["--rootdir", "../proj"],
+        ["../link/tests"],
+        ["../other", "../proj"],
+    ],
+)
+def test_settings_are_found_from_elsewhere(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    for folder in ("proj/tests", "other"):
+        (pytester.path / folder).mkdir(parents=True)
+    (pytester.path / "proj" / "pytest.ini").write_text("[pytest]\n")
+    (pytester.path / "proj" / "ascend-env.toml").write_text("[require]\nversions = true\n")
+    (pytester.path / "proj" / "tests" / "test_a.py").write_text("def test_a(): pass")
+    (pytester.path / "link").symlink_to("proj")
+    monkeypatch.chdir(pytester.path / "other")
+    result = pytester.runpytest("--ascend-env", "-p", "no:cacheprovider", *args)
+    result.stdout.fnmatch_lines(["ascend-env: *(*ascend-env.toml)*"])

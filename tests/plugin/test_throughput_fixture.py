@@ -91,3 +91,37 @@ def test_fact_that_is_missing_is_an_error(pytester: pytest.Pytester) -> None:
     result = run(pytester, body)
     result.assert_outcomes(errors=1, deselected=len(HOST_CHECKS))
     result.stdout.fnmatch_lines(["could not tell: no NPU is visible"])
+
+
+def test_fact_that_is_missing_in_a_fixture_or_a_testcase_is_an_error(pytester: pytest.Pytester) -> None:
+    body = (
+        "import unittest\nfrom pytest_ascendenv import Unknown\n"
+        "@pytest.fixture\ndef npu(): raise Unknown('no NPU is visible')\n"
+        "def test_a(npu): pass\n"
+        "class TestCase(unittest.TestCase):\n    def test_b(self): raise Unknown('no NPU is visible')\n"
+    )
+    result = run(pytester, body)
+    result.assert_outcomes(errors=2, deselected=len(HOST_CHECKS))
+    result.stdout.no_fnmatch_line("*During handling*")
+    pytester.makefile(".toml", **{"ascend-env": 'unknown = "skip"\n'})
+    run(pytester, body).assert_outcomes(skipped=2, deselected=len(HOST_CHECKS))
+
+
+def test_expected_unknown_is_expected(pytester: pytest.Pytester) -> None:
+    body = (
+        "from pytest_ascendenv import Unknown\n"
+        "@pytest.mark.xfail(raises=Unknown)\ndef test_a(): raise Unknown('no NPU is visible')\n"
+    )
+    run(pytester, body).assert_outcomes(xfailed=1, deselected=len(HOST_CHECKS))
+
+
+def test_wrong_argument_is_shown_at_the_users_line(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "def test_a(throughput): throughput([1], batch_size=0)")
+    result.assert_outcomes(failed=1, deselected=len(HOST_CHECKS))
+    result.stdout.no_fnmatch_line("*pytest_ascendenv/*")
+
+
+def test_environment_is_in_no_traceback(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "xyzzy")
+    result = run(pytester, "def test_a(ascend_env): assert repr(ascend_env) == ''", "--showlocals")
+    result.stdout.no_fnmatch_line("*xyzzy*")
