@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 BLOCK = 1024 * 1024
+PARENT = os.getppid()  # as it was at the start: a child whose parent was killed ends with its next block
 NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
 NO_TMPFILE = (*NO_DIRECT, errno.EISDIR, errno.ENOENT)
 
@@ -102,10 +103,9 @@ def reader(name: str, buffer: mmap.mmap, direct: int) -> Iterator[int]:
 def timed(blocks: Iterator[int], order: dict[str, Any], sync: int = 0) -> tuple[int, float]:
     """Bytes and seconds of one run. The first block, which opens and allocates, is apart; an orphan gives up."""
     next(blocks)
-    parent = os.getppid()
     total = 0
     begin = time.perf_counter()
-    while total < order["bytes"] and time.perf_counter() - begin < order["seconds"] and os.getppid() == parent:
+    while total < order["bytes"] and time.perf_counter() - begin < order["seconds"] and os.getppid() == PARENT:
         total += next(blocks)
     if sync:
         os.fdatasync(sync)
