@@ -6,11 +6,14 @@ attributes of its object; the names its code uses lead to the cells.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
+
+from pytest_ascendenv.training import bytecode
 
 _DEPTH = 4  # calls of the user's own functions that are followed
 
@@ -65,6 +68,16 @@ def _cell(cell: Any, reach: Reach, depth: int) -> None:
     reach.gradient |= isinstance(cell, nn.TrainOneStepCell) or any(
         _is_gradient(value) for part in inner for value in vars(part).values()
     )
+    reach.gradient |= any(_makes_gradient(one) for one in set(constructs))
+
+
+def _makes_gradient(construct: Any) -> bool:
+    """Whether the user's code takes the gradient itself: ``ops.GradOperation()(net)(x)`` in ``construct``."""
+    function = inspect.unwrap(construct)
+    if not isinstance(function, types.FunctionType) or _is_mindspores(function):
+        return False
+    used = [function.__globals__.get(name) for name in bytecode.names(function)]
+    return any(_is_gradient(one) for one in [*used, *bytecode.of_modules(function)])
 
 
 def _gradient(found: Any, reach: Reach, depth: int) -> None:
@@ -75,7 +88,7 @@ def _gradient(found: Any, reach: Reach, depth: int) -> None:
 def _through(found: Any, reach: Reach, depth: int) -> None:
     """MindSpore's own wrappers around a user's function: what ``value_and_grad`` and ``grad`` return."""
     if isinstance(found, types.FunctionType) and found not in _makers():
-        for value in _closure(found):
+        for value in bytecode.closure(found).values():
             _look(value, reach, depth)
 
 
@@ -85,7 +98,7 @@ def _method(method: types.MethodType, reach: Reach, depth: int) -> None:
         _look(owner, reach, depth)
     function = cast(types.FunctionType, method.__func__)
     _look_at_code(function, reach, depth)
-    for name in _names(function):
+    for name in bytecode.names(function):
         value = getattr(owner, "__dict__", {}).get(name, getattr(type(owner), name, None))
         _look(types.MethodType(value, owner) if isinstance(value, types.FunctionType) else value, reach, depth - 1)
 
@@ -102,10 +115,12 @@ def _function(function: types.FunctionType, reach: Reach, depth: int) -> None:
 def _look_at_code(function: types.FunctionType, reach: Reach, depth: int) -> None:
     if (function.__module__ or "").partition(".")[0] in _LIBRARIES:
         return
-    for value in _closure(function):
+    for value in bytecode.closure(function).values():
         _look(value, reach, depth - 1)
-    for name in _names(function):
+    for name in bytecode.names(function):
         _look(function.__globals__.get(name), reach, depth - 1)
+    for value in bytecode.of_modules(function):
+        _look(value, reach, depth - 1)
 
 
 def _scaler(scaler: Any, reach: Reach, depth: int) -> None:
@@ -122,10 +137,11 @@ def _is_cell(found: Any) -> bool:
 
 
 def _is_gradient(found: Any) -> bool:
-    """A gradient function of MindSpore: ``GradOperation``, or what ``value_and_grad`` and ``grad`` return."""
+    """A gradient function of MindSpore, or what makes one: ``GradOperation``, ``value_and_grad``, ``grad``."""
     if isinstance(found, types.FunctionType):
         return found.__name__ == "after_grad" or found in _makers()
-    return type(found).__name__ in ("GradOperation", "_Grad", "ForwardValueAndGrad")
+    kind = found if isinstance(found, type) else type(found)
+    return kind.__name__ in ("GradOperation", "_Grad", "ForwardValueAndGrad")
 
 
 def _is_auxiliary(found: Any) -> bool:
@@ -155,22 +171,3 @@ _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Reach, int], None]], .
     (lambda found: isinstance(found, types.FunctionType), _function),
     (lambda found: isinstance(found, list | tuple), _several),
 )
-
-
-def _closure(function: types.FunctionType) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # not bound yet
-            continue
-
-
-def _names(function: types.FunctionType) -> set[str]:
-    """The names its code and the functions inside it use."""
-    names: set[str] = set()
-    pending = [function.__code__]
-    while pending:
-        code = pending.pop()
-        names.update(code.co_names)
-        pending += [part for part in code.co_consts if isinstance(part, types.CodeType)]
-    return names

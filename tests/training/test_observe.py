@@ -249,6 +249,64 @@ def test_jit_counts_as_graph_for_what_it_covers(mindspore: Any, judge: Any, upda
     assert step.__name__ in " ".join([*finding.notes, finding.cause])
 
 
+def inside_step(mindspore: Any, how: str) -> tuple[Any, Any]:
+    """A step that makes its gradient itself, and its network."""
+    ms, net, criterion = mindspore, programs.network(), programs.loss()
+    optimizer = ms.nn.Momentum(net.trainable_params(), 0.01, 0.9)
+    with_loss = ms.nn.WithLossCell(net, criterion)
+
+    def by_value_and_grad(image: Any, label: Any) -> Any:
+        value, gradients = ms.value_and_grad(with_loss, None, optimizer.parameters)(image, label)
+        optimizer(gradients)
+        return value
+
+    def by_ops(image: Any, label: Any) -> Any:
+        return optimizer(ms.ops.grad(with_loss, None, optimizer.parameters)(image, label))
+
+    def by_operation(image: Any, label: Any) -> Any:
+        return optimizer(ms.ops.GradOperation(get_by_list=True)(with_loss, optimizer.parameters)(image, label))
+
+    def without(image: Any, label: Any) -> Any:
+        return ms.ops.relu(with_loss(image, label))
+
+    return ms.jit({one.__name__: one for one in (by_value_and_grad, by_ops, by_operation, without)}[how]), net
+
+
+@pytest.mark.parametrize("how", ["by_value_and_grad", "by_ops", "by_operation", "without"])
+@pytest.mark.parametrize("graph", [True, False])
+def test_a_gradient_made_inside_a_jitted_step(mindspore: Any, judge: Any, how: str, graph: bool) -> None:
+    mindspore.set_context(mode=mindspore.GRAPH_MODE if graph else mindspore.PYNATIVE_MODE)
+    step, net = inside_step(mindspore, how)
+    before = net.trainable_params()[0].asnumpy().copy()
+    with observing() as seen:
+        image, label = next(programs.pipeline().create_tuple_iterator(num_epochs=1))
+        step(image, label)
+    trained = bool((net.trainable_params()[0].asnumpy() != before).any())
+    assert trained is (how != "without")
+    assert len(seen.calls) == trained
+    assert not trained or judge("graph_mode", seen).verdict.value == "pass"
+
+
+def test_a_cell_that_makes_its_gradient_in_construct(mindspore: Any) -> None:
+    ms = mindspore
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+    class Step(ms.nn.Cell):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__(auto_prefix=False)
+            self.network = ms.nn.WithLossCell(programs.network(), programs.loss())
+            self.optimizer = ms.nn.Momentum(self.network.trainable_params(), 0.01, 0.9)
+            self.weights = self.optimizer.parameters
+
+        def construct(self, image: Any, label: Any) -> Any:
+            return self.optimizer(ms.ops.grad(self.network, None, self.weights)(image, label))
+
+    step = Step()
+    with observing() as seen:
+        step(*next(programs.pipeline().create_tuple_iterator(num_epochs=1)))
+    assert only(seen).function == "Step"
+
+
 def test_data_sink_is_a_training_call(mindspore: Any) -> None:
     data_sink = mindspore.data_sink
     with observing() as seen, pytest.raises(ValueError, match="sink"):
