@@ -235,6 +235,9 @@ def _sinks(call: TrainingCall) -> Judged:
             fix="wrap the step with mindspore.data_sink(step, dataset)" if hand else _ask(call),
             reference=reference,
         )
+    if call.function == "data_sink":
+        notes = [] if acts.value else [f"{acts.reason}; on Ascend it acts"]
+        return Judged(call, "data_sink(step, dataset)", evidence, notes=notes)
     if call.facts["execution_mode"].value == PYNATIVE:
         return Judged(
             call,

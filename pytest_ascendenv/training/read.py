@@ -138,11 +138,20 @@ def loop(reach: Reach, precision: Precision | None, where: str) -> Facts:
 
 
 def sink(asked: Any, size: int | None, site: str, device: str, given: bool = True) -> Facts:
-    """Asked for, and in effect here, with the reason where they differ; not ``given``, it is the default."""
-    facts = [
-        Fact("sink_mode", asked, site) if given else Fact.unset("sink_mode", asked, site),
-        _sink_in_effect(asked, site, device),
-    ]
+    """What ``Model`` or ``DatasetHelper`` was asked for, and what acts here; not ``given``, it is the default."""
+    mode_fact = Fact("sink_mode", asked, site) if given else Fact.unset("sink_mode", asked, site)
+    return _sink(mode_fact, _sink_in_effect(asked, site, device), size, site)
+
+
+def data_sink(size: int, site: str, device: str) -> Facts:
+    """``mindspore.data_sink`` fetches from the queue in either mode (train/data_sink.py, 2.7 to 2.10); not on a CPU."""
+    name = "sink_in_effect"
+    acts = Fact(name, False, site, reason="data_sink refuses a CPU") if device == "CPU" else Fact(name, True, site)
+    return _sink(Fact("sink_mode", True, site, reason="data_sink"), acts, size, site)
+
+
+def _sink(asked: Fact, acts: Fact, size: int | None, site: str) -> Facts:
+    facts = [asked, acts]
     facts.append(
         Fact.unset("sink_size", -1, site, "the whole dataset at once")
         if size in (None, -1)

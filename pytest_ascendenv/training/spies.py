@@ -141,8 +141,11 @@ class Spies:
         self._here.live = bound["dataset"]
         found = reach.of(bound["fn"])
         precision = amp.read(found.networks, found.marks) if found.networks else None
-        facts = read.loop(found, precision, here) | read.sink(True, bound.get("sink_size"), here, self._device())
-        return self._record("data_sink", here, facts, precision, _jitted(found), self._walk(bound["dataset"]))
+        facts = read.loop(found, precision, here) | read.data_sink(bound["sink_size"], here, self._device())
+        jitted = _jitted(found)
+        if bound.get("jit_config") is not None:
+            jitted = Jitted((_name(bound["fn"]),), found.whole_step)
+        return self._record("data_sink", here, facts, precision, jitted, self._walk(bound["dataset"]))
 
     def _one_step(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
         with self._step(type(cell).__name__, cell):
@@ -367,7 +370,8 @@ def _given(function: Any, args: Any, kwargs: Any) -> set[str]:
 
 
 def _jitted(found: reach.Reach) -> Jitted:
-    return Jitted(tuple(_name(function) for function in found.jitted))
+    whole = any(reach.of(function).whole_step for function in found.jitted)
+    return Jitted(tuple(_name(function) for function in found.jitted), whole)
 
 
 def _inner(after_grad: Any) -> Any:

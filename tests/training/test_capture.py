@@ -77,6 +77,14 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         "sink_size": 4,
         "training_call": "data_sink",
     },
+    "data_sink_pynative.py": {
+        "execution_mode": PYNATIVE,
+        "sink_mode": True,
+        "sink_in_effect": True,
+        "sink_size": 4,
+        "training_call": "data_sink",
+    },
+    "data_sink_forward_only.py": {"execution_mode": PYNATIVE, "sink_in_effect": True, "training_call": "data_sink"},
     "mindocr_style.py --config mindocr.yaml": {
         "execution_mode": GRAPH,
         "device_target": "Ascend",
@@ -213,6 +221,15 @@ def test_the_checks_judge_the_declared_program(captured: Any) -> None:
     assert (finding.verdict.value, "Net.construct" in finding.found) == ("fail", True)
     assert "400" in judged(captured, "min_workers", "many_workers.py", 301).evidence[0].value
     assert judged(captured, "min_workers", "many_workers.py", 301).verdict.value == "fail"
+
+
+def test_data_sink_acts_under_pynative_and_a_jitted_step_is_a_graph(captured: Any) -> None:
+    for name in ("sink_mode", "graph_mode", "program_rules"):
+        finding = judged(captured, name, "data_sink_pynative.py")
+        assert finding.verdict.value == "pass", finding
+        assert not any("compiles only" in note for note in finding.notes)
+    finding = judged(captured, "graph_mode", "data_sink_forward_only.py")
+    assert (finding.verdict.value, "@jit covers forward alone" in finding.cause) == ("fail", True)
 
 
 @pytest.mark.parametrize(
