@@ -55,10 +55,33 @@ def run(given: argparse.Namespace) -> int:
             ranks=given.ranks,
         )
     except Unknown as reason:
+        if given.json:
+            _print(_as_json(unknown(str(reason))))
         print(f"could not tell: {reason}", file=sys.stderr)
         return 1
-    print(json.dumps(as_dict(program), ensure_ascii=False, indent=2) if given.json else as_text(program))
+    _print(_as_json(as_dict(program)) if given.json else as_text(program))
     return 0
+
+
+def _print(text: str) -> None:
+    """To a reader who may leave early, as ``head`` does; Python's own flush at the end must then find no pipe."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _as_json(found: dict[str, Any]) -> str:
+    return json.dumps(found, ensure_ascii=False, indent=2)
+
+
+def unknown(reason: str) -> dict[str, Any]:
+    """What is printed as JSON of a program that cannot be told: every name, each unknown for this reason."""
+    return {
+        "facts": {name: Fact.unknown(name, reason).as_dict() for name in NAMES},
+        "dataset": [],
+        "notes": [reason],
+    }
 
 
 def facts(program: Program) -> dict[str, Fact]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -68,5 +71,22 @@ def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[str]) 
 def test_a_program_that_does_not_train_and_wrong_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--program", "exits.py", "--cwd", str(HERE)]) == 1
     assert "could not tell: exits.py: called sys.exit(3)" in capsys.readouterr().err
+    assert command.main(["--program", "exits.py", "--cwd", str(HERE), "--json"]) == 1
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert "called sys.exit(3)" in printed.err
+    assert (set(found), set(found["facts"]), found["dataset"]) == ({"facts", "dataset", "notes"}, NAMES, [])
+    assert {fact["status"] for fact in found["facts"].values()} == {"unknown"}
+    assert all("called sys.exit(3)" in text for text in (*found["notes"], found["facts"]["sink_mode"]["reason"]))
     assert command.main([]) == 4
     assert command.main(["--no-such-option"]) == 4
+
+
+@pytest.mark.parametrize(("name", "code"), [("defaults.py", 0), ("exits.py", 1)])
+def test_a_reader_who_leaves_early_is_no_error(name: str, code: int) -> None:
+    words = [sys.executable, "-m", "pytest_ascendenv", "facts", "--program", name, "--cwd", str(HERE), "--json"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    os.close(writer)
+    assert (ended.returncode, "Traceback" in ended.stderr, "BrokenPipe" in ended.stderr) == (code, False, False)
