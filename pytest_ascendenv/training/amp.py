@@ -42,7 +42,8 @@ class Precision:
         return self.level == wanted or (self.level == UNCLEAR and wanted in UNCLEAR.split("|"))
 
     def __str__(self) -> str:
-        parts = [f"{self.low} of {self.low + self.full} cells in {'/'.join(self.dtypes) or 'fp32'}"]
+        count, kind = (self.low, "/".join(self.dtypes)) if self.dtypes else (self.full, "fp32")
+        parts = [f"{count} of {self.low + self.full} cells in {kind}"]
         if self.norm_low + self.norm_full:
             parts.append(f"{self.norm_full} of {self.norm_low + self.norm_full} norm layers in fp32")
         return ", ".join(parts)

@@ -74,6 +74,23 @@ def test_the_low_precision_is_named(mindspore: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (programs.network, "2 of 2 cells in fp32, 1 of 1 norm layers in fp32"),
+        (lambda: cast("O2"), "2 of 2 cells in fp16, 1 of 1 norm layers in fp32"),
+        (lambda: cast("O3"), "2 of 2 cells in fp16, 0 of 1 norm layers in fp32"),
+        (bf16, "2 of 2 cells in bf16, 1 of 1 norm layers in fp32"),
+        (one_cell_to_float, "1 of 2 cells in fp16, 1 of 1 norm layers in fp32"),
+        (lambda: programs.network(norm=False), "2 of 2 cells in fp32"),
+    ],
+)
+def test_the_cells_are_counted_at_the_precision_that_is_named(
+    mindspore: Any, make: Callable[[], Any], words: str
+) -> None:
+    assert str(amp.read([make()])) == words
+
+
+@pytest.mark.parametrize(
     ("options", "wanted", "verdict"),
     [
         ({"amp_level": "O2"}, "O2", "pass"),
