@@ -7,12 +7,14 @@ processes with ``python_multiprocessing``; C++ operations always run in threads.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from types import GeneratorType
 from typing import Any, Literal
 
 from pytest_ascendenv.training import site
@@ -212,7 +214,15 @@ def _is_generator(node: Any) -> bool:
 
 
 def _names_of_source(node: Any) -> tuple[str, ...]:
-    return (_name(node.source),) if type(node).__name__ == "GeneratorDataset" else ()
+    return (_name(_given_source(node.source)),) if type(node).__name__ == "GeneratorDataset" else ()
+
+
+def _given_source(source: Any) -> Any:
+    """The user's generator inside MindSpore's wrapper, which holds it in ``itertools.tee`` only."""
+    if type(source).__name__ != "_GeneratorWrapper":
+        return source
+    held = gc.get_referents(*gc.get_referents(getattr(source, "generator", None)))
+    return next((one for one in held if isinstance(one, GeneratorType)), source)
 
 
 def _source_kind(node: Any) -> str:

@@ -20,9 +20,12 @@ from pytest_ascendenv.verdict import Fact
 Facts = dict[str, Fact]
 
 
-def context(sites: Mapping[str, str], site: str) -> Facts:
-    """Mode, device and compilation; ``sites`` tells where each key was set, as far as that was seen."""
-    facts = [_mode(sites, site), _device(sites, site), _jit_level(sites), _graph_kernel(sites)]
+def context(sites: Mapping[str, str], site: str, from_start: bool = False) -> Facts:
+    """Mode, device and compilation; ``sites`` tells where each key was set, as far as that was seen.
+
+    ``from_start``: it was watched since MindSpore was imported, so what has no site was never set.
+    """
+    facts = [_mode(sites, site, from_start), _device(sites, site), _jit_level(sites), _graph_kernel(sites)]
     if os.environ.get("MS_JIT") == "0":
         facts.append(Fact("ms_jit", "0", "environment variable MS_JIT"))
     return {fact.name: fact for fact in facts}
@@ -38,9 +41,9 @@ def device() -> str:
     return str(sys.modules["mindspore"].get_context("device_target"))
 
 
-def _mode(sites: Mapping[str, str], site: str) -> Fact:
-    if mode() == PYNATIVE and "mode" not in sites:
-        return Fact("execution_mode", PYNATIVE, f'get_context("mode") at {site}')
+def _mode(sites: Mapping[str, str], site: str, from_start: bool) -> Fact:
+    if from_start and mode() == PYNATIVE and "mode" not in sites:
+        return Fact.unset("execution_mode", PYNATIVE, site, "MindSpore's default: no set_context(mode=…) was called")
     return Fact("execution_mode", mode(), sites.get("mode", f'get_context("mode") at {site}'))
 
 
@@ -141,6 +144,14 @@ def sink(asked: Any, size: int | None, site: str, device: str, given: bool = Tru
     """What ``Model`` or ``DatasetHelper`` was asked for, and what acts here; not ``given``, it is the default."""
     mode_fact = Fact("sink_mode", asked, site) if given else Fact.unset("sink_mode", asked, site)
     return _sink(mode_fact, _sink_in_effect(asked, site, device), size, site)
+
+
+def no_sink(site: str) -> Facts:
+    """A loop that takes each batch from an iterator has no such arguments."""
+    none = "a hand-written loop has no such argument"
+    acts = Fact("sink_in_effect", False, site, reason="the loop feeds each batch from Python")
+    facts = [Fact.unset("sink_mode", False, site, none), acts, Fact.unset("sink_size", None, site, none)]
+    return {fact.name: fact for fact in facts}
 
 
 def data_sink(size: int, site: str, device: str) -> Facts:

@@ -19,6 +19,8 @@ from pytest_ascendenv.training.hooks import Hooks
 from pytest_ascendenv.training.record import DatasetSeen, Jitted, ModelRefused, Observation, TrainingCall
 from pytest_ascendenv.verdict import Fact, Unknown
 
+__tracebackhide__ = True  # of all frames here: what a wrong call raises points at the user's line
+
 Stop = Callable[[Any], None]
 """Told of a training call before it runs, with the live dataset (None where it is not known)."""
 
@@ -30,7 +32,7 @@ class _Thread(threading.local):
     casting = 0
     fed_by: DatasetSeen | None = None
     live: Any = None
-    sink: tuple[bool, int | None, str] | None = None
+    sink: read.Facts | None = None
 
 
 class Spies:
@@ -142,9 +144,8 @@ class Spies:
         found = reach.of(bound["fn"])
         precision = amp.read(found.networks, found.marks) if found.networks else None
         facts = read.loop(found, precision, here) | read.data_sink(bound["sink_size"], here, self._device())
-        jitted = _jitted(found)
-        if bound.get("jit_config") is not None:
-            jitted = Jitted((_name(bound["fn"]),), found.whole_step)
+        whole = bound.get("jit_config") is not None
+        jitted = Jitted((_name(bound["fn"]),), found.whole_step) if whole else _jitted(found)
         return self._record("data_sink", here, facts, precision, jitted, self._walk(bound["dataset"]))
 
     def _one_step(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
@@ -207,8 +208,7 @@ class Spies:
         here = site.caller()
         found = reach.of(target)
         precision = amp.read(found.networks, found.marks) if found.networks else None
-        asked, size, where = self._here.sink or (False, None, here)
-        facts = read.loop(found, precision, here) | read.sink(asked, size, where, self._device())
+        facts = read.loop(found, precision, here) | (self._here.sink or read.no_sink(here))
         fed_by = self._here.fed_by
         jitted = Jitted((title.removeprefix("@jit "),), found.whole_step) if by_jit else _jitted(found)
         return self._record(title, here, facts, precision, jitted, fed_by.operations if fed_by else None)
@@ -222,7 +222,12 @@ class Spies:
         jitted: Jitted,
         operations: tuple[dataset.Operation, ...] | None,
     ) -> TrainingCall:
-        facts = read.context(self.sites, here) | facts | read.dataset(operations, here) | read.ranks(here)
+        facts = (
+            read.context(self.sites, here, self.seen.captured)
+            | facts
+            | read.dataset(operations, here)
+            | read.ranks(here)
+        )
         facts |= {name: fact for name, fact in self.asked.items() if _says_more(fact, facts.get(name))}
         facts["training_call"] = Fact("training_call", function, here)
         return TrainingCall(function, here, facts, precision, jitted, operations)
@@ -334,7 +339,8 @@ class Spies:
         bound = _bind(original, args, kwargs)
         if bound is not None and not self._here.depth:
             here, operations = site.caller(), self._walk(bound["dataset"])
-            self._here.sink = (bound["dataset_sink_mode"], bound.get("sink_size"), here)
+            asked, given = bound["dataset_sink_mode"], "dataset_sink_mode" in _given(original, args, kwargs)
+            self._here.sink = read.sink(asked, bound.get("sink_size"), here, self._device(), given)
             self._here.live = bound["dataset"]
             if operations is not None:
                 self._here.fed_by = DatasetSeen(here, operations)

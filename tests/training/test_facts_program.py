@@ -57,11 +57,32 @@ def test_every_program_has_every_name(captured: Any) -> None:
         assert set(command.as_dict(captured(name))["facts"]) >= NAMES
 
 
+def test_what_no_line_of_the_program_set_is_unset(captured: Any) -> None:
+    def fact(name: str, program: str) -> dict[str, Any]:
+        found: dict[str, Any] = command.as_dict(captured(program))["facts"][name]
+        return found
+
+    mode = fact("execution_mode", "defaults.py")
+    assert (mode["status"], mode["value"]) == ("unset", "PYNATIVE_MODE")
+    assert mode["source"].startswith("defaults.py:")
+    mode = fact("execution_mode", "sets_pynative.py")
+    assert (mode["status"], mode["source"]) == ("known", "sets_pynative.py:4")
+    loop = [fact(name, "sets_pynative.py") for name in ("sink_mode", "sink_size", "sink_in_effect")]
+    assert [(one["status"], one["value"]) for one in loop] == [("unset", False), ("unset", None), ("known", False)]
+    assert loop[0]["reason"] == "a hand-written loop has no such argument"
+    assert fact("sink_mode", "dataset_helper.py")["status"] == "known"
+
+
+def test_a_generator_goes_by_the_name_the_user_gave_it(captured: Any) -> None:
+    source = command.as_dict(captured("sets_pynative.py"))["dataset"][0]
+    assert (source["functions"], source["workers"]) == (["rows"], 1)
+
+
 def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--program", "defaults.py", "--cwd", str(HERE)]
     assert command.main(words) == 0
     text = capsys.readouterr().out
-    assert "execution_mode: PYNATIVE_MODE" in text
+    assert "execution_mode: not set, so PYNATIVE_MODE" in text
     assert "sink_mode: not set, so False" in text
     assert "GeneratorDataset (Images): 1 workers (default), Python" in text
     assert command.main([*words, "--json"]) == 0
