@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from typing import Any
 
+__tracebackhide__ = True  # of all frames here: what a wrong call raises points at the user's line
+
 Handler = Callable[..., Any]
 """Called as ``handler(original, *args, **kwargs)`` in place of the original."""
 
@@ -37,7 +39,6 @@ class _Watched:
         self.signature = inspect.signature(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
         if self.handler is None:
             return self.original(*args, **kwargs)
         return self.handler(self.original, *args, **kwargs)
@@ -49,7 +50,6 @@ _numbers: dict[types.FunctionType, int] = {}
 
 def dispatch(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Where every trampoline lands."""
-    __tracebackhide__ = True
     return _watched[number](*args, **kwargs)
 
 

@@ -73,6 +73,15 @@ def test_too_few_workers():
 @pytest.mark.min_throughput(10)
 def test_measured_pipeline_has_too_few_workers(throughput): throughput(data().repeat())
 
+@pytest.mark.graph_mode
+def test_wrong_train(): ms.Model(Net()).train()  # wrong call
+
+@pytest.mark.graph_mode
+def test_wrong_model(): ms.Model()  # wrong call
+
+@pytest.mark.graph_mode
+def test_wrong_step(): nn.TrainOneStepCell(Net(), nn.SGD(Net().trainable_params()))()  # wrong call
+
 @pytest.mark.min_throughput(10)
 def test_unbatched_rows_are_single_samples(throughput):
     rows = ds.NumpySlicesDataset(np.ones((50, 6, 6), np.float32))
@@ -130,5 +139,13 @@ def test_finding_says(result: pytest.RunResult, line: str) -> None:
     result.stdout.fnmatch_lines_random([line])
 
 
+def test_a_wrong_call_ends_at_the_users_line(result: pytest.RunResult) -> None:
+    text = result.stdout.str()
+    assert "spies.py" not in text
+    assert "hooks.py" not in text
+    numbers = [number for number, line in enumerate((JOB + TESTS).splitlines(), 1) if line.endswith("# wrong call")]
+    result.stdout.fnmatch_lines([f"test_job.py:{number}: TypeError" for number in numbers[:2]])
+
+
 def test_nothing_but_the_marked_tests_ran(result: pytest.RunResult) -> None:
-    result.assert_outcomes(passed=3, failed=7, deselected=len(HOST_CHECKS))
+    result.assert_outcomes(passed=3, failed=10, deselected=len(HOST_CHECKS))
