@@ -25,6 +25,7 @@ class Branches:
     script: tree.Script
     loops: list[Frame]
     returns: list[list[State]]
+    incomplete: list[str]
     block: Callable[[Sequence[Node]], Flow]
     decide: Callable[[Sequence[Node]], Flow]
     describe: Callable[[Sequence[Node]], str]
@@ -61,10 +62,11 @@ class Branches:
     def leave(self, flow: Flow, state: State) -> None:
         if flow is Flow.RETURN and self.returns:
             self.returns[-1].append(state)
-        elif flow is Flow.BREAK and self.loops:
-            self.loops[-1].breaks.append(state)
-        elif flow is Flow.CONTINUE and self.loops:
-            self.loops[-1].continues.append(state)
+        elif flow in (Flow.BREAK, Flow.CONTINUE) and self.loops:
+            frame, state.levels = self.loops[-1 - min(state.levels, len(self.loops) - 1)], 0
+            (frame.breaks if flow is Flow.BREAK else frame.continues).append(state)
+        elif flow is Flow.EXIT and state.trap[0]:
+            self.incomplete.append(f"the script leaves early at {self.run.here()}, and its trap on EXIT runs there too")
 
     def rejoin(self, states: list[State], reached: bool) -> bool:
         """Join states that left early with the present one (if it was reached); whether there is one at all."""
@@ -115,15 +117,24 @@ class Branches:
             return self._items(subject, items[1:])
         patterns = self.script.between(items[0].start_byte, end.start_byte)
         outcome = self._matches(subject, patterns)
-        body = tree.section(items[0], ")", ";;", ";&", ";;&")
         if outcome is True:
-            falls = any(child.type == ";&" for child in items[0].children)
-            flow = self.block(body)
-            return self.block(tree.section(items[1], ")", ";;")) if falls and flow is Flow.GO and items[1:] else flow
+            return self._item(subject, items)
         if outcome is False:
             return self._items(subject, items[1:])
         condition = f"`{shorten(original(patterns))}` is the case ({self.run.here()})"
-        return self.fork(lambda: self.block(body), lambda: self._items(subject, items[1:]), condition)
+        return self.fork(lambda: self._item(subject, items), lambda: self._items(subject, items[1:]), condition)
+
+    def _item(self, subject: Value, items: Sequence[Node]) -> Flow:
+        """The commands of one item; behind ``;&`` those of the next, behind ``;;&`` those that match as well."""
+        self.state.status = Status.OK
+        flow = self.block(tree.section(items[0], ")", ";;", ";&", ";;&"))
+        if flow is not Flow.GO or not items[1:]:
+            return flow
+        if any(child.type == ";&" for child in items[0].children):
+            return self._item(subject, items[1:])
+        if any(child.type == ";;&" for child in items[0].children):
+            return self._items(subject, items[1:])
+        return flow
 
     def _matches(self, subject: Value, text: str) -> bool | None:
         outcome: bool | None = False

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_ascendenv.launch import expand, lexer, sourcing
+from pytest_ascendenv.launch import expand, lexer, reading, sourcing
 from pytest_ascendenv.launch.arithmetic import evaluate
 from pytest_ascendenv.launch.flow import Flow
 from pytest_ascendenv.launch.state import Status, Variable, positional
-from pytest_ascendenv.launch.values import Value, known, lift, shorten, unknown
+from pytest_ascendenv.launch.values import Value, lift, shorten, unknown
 
 if TYPE_CHECKING:
     from pytest_ascendenv.launch.interpreter import Interpreter
@@ -22,18 +22,21 @@ def declare(shell: Interpreter, command: str, tokens: Sequence[lexer.Token]) -> 
     """export, declare, local, readonly: options, then names with or without a value."""
     from pytest_ascendenv.launch import simple
 
+    flags, early = "", [simple.expanded_early(shell, token) for token in tokens]
     shell.state.status = Status.OK
-    flags = ""
-    for token in tokens:
+    for token, value in zip(tokens, early, strict=True):
         if re.fullmatch(r"[-+][A-Za-z]+", token.text):
             flags += token.text
         elif lexer.ASSIGNMENT.match(token.text):
             _local(shell, command, token.text)
             for each in _braces(token):
-                _declared(shell, command, flags, simple.assign(shell, each, "A" in flags))
+                given = value if each is token else None
+                _declared(shell, command, flags, simple.assign(shell, each, "A" in flags, given))
         else:
-            for value in expand.words(token.text, shell.run):
-                _named(shell, command, flags, value)
+            for each_value in expand.words(token.text, shell.run):
+                _named(shell, command, flags, each_value)
+    _reference(shell, command, flags)
+    shell.state.status = Status.OK
     return Flow.GO
 
 
@@ -55,9 +58,23 @@ def _declared(shell: Interpreter, command: str, flags: str, name: str) -> None:
         shell.run.export(name)
     elif (command == "export" and "n" in flags) or re.search(r"\+\w*x", flags):
         shell.run.export(name, False)
-    if "i" in flags:
+    wanted = "".join(letter for letter in "ilu" if re.search(rf"-\w*{letter}", flags))
+    if command == "readonly" or re.search(r"-\w*r", flags):
+        wanted += "r"
+    removed = "".join(re.findall(r"\+(\w+)", flags))
+    if wanted or removed:
         variable = shell.state.variables[name]
-        shell.state.variables[name] = variable.mapped(lambda value: evaluate(value, shell.run).at(value.source))
+        attributes = "".join(each for each in {*variable.attributes, *wanted} if each not in removed)
+        variable = variable.mapped(lambda value: shell.run.attributed(value, attributes))
+        shell.state.variables[name] = replace(variable, attributes=attributes)
+
+
+def _reference(shell: Interpreter, command: str, flags: str) -> None:
+    """``declare -n``: which variable an assignment changes is not followed."""
+    if command != "export" and re.search(r"-\w*n", flags):
+        reason = f"{command} -n at {shell.run.here()} makes a reference, which is not followed"
+        shell.run.note(reason)
+        shell.incomplete.append(reason)
 
 
 def _named(shell: Interpreter, command: str, flags: str, value: Value) -> None:
@@ -79,6 +96,8 @@ def _named(shell: Interpreter, command: str, flags: str, value: Value) -> None:
         return
     elif name not in shell.state.variables and ("a" in flags or "A" in flags):
         shell.state.variables[name] = Variable(array=True, keyed="A" in flags)
+    elif name not in shell.state.variables and (command == "readonly" or re.search(r"-\w*[ilru]", flags)):
+        shell.state.variables[name] = Variable({"0": shell.run.scalar(name) or Value()})
     if name in shell.state.variables:
         _declared(shell, command, flags, name)
 
@@ -90,30 +109,67 @@ def unset(shell: Interpreter, words: list[Value]) -> Flow:
             shell.run.note(f"{shell.run.here()}: which variable is unset here is not known ({value.reason})")
         elif name.startswith("-f"):
             break
+        elif not name.startswith("-") and name.endswith("]"):
+            _unset_element(shell, name)
         elif not name.startswith("-"):
-            shell.run.unset(name.split("[")[0])
+            shell.run.unset(name)
             shell.state.functions.pop(name, None)
     return Flow.GO
 
 
+def _unset_element(shell: Interpreter, text: str) -> None:
+    from pytest_ascendenv.launch import simple
+
+    name, _, index = text[:-1].partition("[")
+    variable = shell.state.variables.get(name)
+    if variable is None or not variable.array or index in ("@", "*"):
+        shell.run.unset(name)
+        return
+    key = simple.key_of(shell, name, index)
+    if key is not None and key.startswith("-") and not variable.keyed and variable.items:
+        key = str(max(int(each) for each in variable.items) + 1 + int(key))
+    if key is None:
+        shell.state.variables[name] = replace(
+            variable, hole=f"which element is unset at {shell.run.here()} is not known"
+        )
+        return
+    items = {each: value for each, value in variable.items.items() if each != key}
+    shell.state.variables[name] = replace(variable, items=items)
+
+
 def set_(shell: Interpreter, words: list[Value]) -> Flow:
-    """Options -e and -u, and ``set -- a b``."""
-    state = shell.state
+    """Options -a, -e and -u, and ``set -- a b``."""
     for number, value in enumerate(words):
-        text = value.text
+        text, option = value.text, (words[number - 1].text or "") if number else ""
         if text is not None and re.fullmatch(r"[-+][a-zA-Z]+", text):
-            on = text[0] == "-"
-            state.errexit = on if "e" in text else state.errexit
-            state.nounset = on if "u" in text else state.nounset
-        elif text == "errexit" and number:
-            state.errexit = words[number - 1].text == "-o"
-        elif text == "nounset" and number:
-            state.nounset = words[number - 1].text == "-o"
-        elif text == "pipefail":
-            continue
+            _letters(shell, text)
+        elif text is not None and re.fullmatch(r"[-+][a-zA-Z]*o", option):
+            _letters(shell, option[0] + OPTIONS.get(text, ""))
         else:
-            state.args, state.args_hole = positional(words[number + (text == "--") :])
+            shell.state.args, shell.state.args_hole = positional(words[number + (text == "--") :])
             break
+    return Flow.GO
+
+
+OPTIONS = {"errexit": "e", "nounset": "u", "allexport": "a"}
+
+
+def _letters(shell: Interpreter, text: str) -> None:
+    state, on = shell.state, text[0] == "-"
+    state.errexit = on if "e" in text else state.errexit
+    state.nounset = on if "u" in text else state.nounset
+    state.allexport = on if "a" in text else state.allexport
+
+
+def trap(shell: Interpreter, words: list[Value]) -> Flow:
+    """``trap code EXIT``: the code runs at the end; other signals are not the normal course."""
+    words = [value for value in words if value.text not in ("--", "-p", "-l")]
+    if not any(value.text in ("EXIT", "0", None) for value in words[1:]):
+        return Flow.GO
+    code = words[0].text
+    if code is None:
+        shell.incomplete.append(f"what the trap at {shell.run.here()} runs at the end is not known")
+    shell.state.trap = ("" if code in ("-", None) else code, "")
     return Flow.GO
 
 
@@ -137,8 +193,20 @@ def cd(shell: Interpreter, words: list[Value]) -> Flow:
     target = operands[0]
     absolute = bool(target.parts) and isinstance(target.parts[0], str) and target.parts[0].startswith("/")
     inputs = [target] if absolute else [target, shell.state.cwd]
+    _entered(shell, target, absolute)
     shell.state.cwd = lift(inputs, lambda text, base="/": os.path.normpath(os.path.join(base, text)))
     return Flow.GO
+
+
+def _entered(shell: Interpreter, target: Value, absolute: bool) -> None:
+    """A folder beside the script that is missing: under set -e the script ends there."""
+    base, name = shell.state.cwd.text, target.text
+    if not shell.state.errexit or shell.deciding or absolute or base is None or not name:
+        return
+    if not os.path.isdir(os.path.join(base, name)):
+        shell.run.note(f"{shell.run.here()}: set -e is on and {name} is missing here, so the script may end")
+        condition = f"the folder {name} exists ({shell.run.here()})"
+        shell.state.conditions = (*shell.state.conditions, condition)
 
 
 def pushd(shell: Interpreter, words: list[Value]) -> Flow:
@@ -155,102 +223,6 @@ def let(shell: Interpreter, words: list[Value]) -> Flow:
         result = evaluate(value, shell.run)
         outcome = None if result.text is None else result.text != "0"
         shell.state.status = {True: Status.OK, False: Status.FAILED, None: Status.OPEN}[outcome]
-    return Flow.GO
-
-
-def read(shell: Interpreter, words: list[Value]) -> Flow:
-    """``read`` from a here-string or a pipe is decidable, from a file or a person not."""
-    names, array, takes = [], "", ""
-    for value in words:
-        text = value.text or ""
-        if takes:
-            array = text if takes == "a" else array
-            takes = ""
-        elif text.startswith("-"):
-            takes = text[-1] if text[-1] in "apdnNtu" else ""
-        else:
-            names.append(text)
-    if shell.stdin is not None and shell.stdin.text == "":
-        shell.state.status, shell.state.code = Status.FAILED, "1"
-        for name in names:
-            shell.run.assign(name, known(""))
-        return Flow.GO
-    line = _line(shell.stdin)
-    if line is not None and shell.stdin is not None:
-        shell.stdin = lift([shell.stdin], lambda text: text.partition("\n")[2])
-    if line is None:
-        reason = "read at run time"
-        shell.state.status = Status.OPEN
-        for name in names or ["REPLY"]:
-            shell.run.assign(name, unknown(reason))
-        if array:
-            shell.run.assign_array(array, [], False, False)
-            shell.state.variables[array] = replace(shell.state.variables[array], hole=reason)
-        return Flow.GO
-    fields = expand.fields(expand.of(line, False), expand.separators(shell.run))
-    if array:
-        shell.run.assign_array(array, [(str(i), each) for i, each in enumerate(fields)], False, False)
-    _distribute(shell, names, fields, line)
-    return Flow.GO
-
-
-def _line(stdin: Value | None) -> Value | None:
-    """The first line of what is read, where it is known to be all of it."""
-    if stdin is None or (stdin.text is None and stdin.guess is None):
-        return None
-    return lift([stdin], lambda text: text.split("\n", 1)[0])
-
-
-def _distribute(shell: Interpreter, names: Sequence[str], fields: list[Value], line: Value) -> None:
-    for number, name in enumerate(names):
-        if number == len(names) - 1 and len(fields) > len(names):
-            ifs = expand.separators(shell.run)
-            shell.run.assign(name, lift([line], lambda text, ifs=ifs, skip=number: expand.remainder(text, ifs, skip)))
-        else:
-            shell.run.assign(name, fields[number] if number < len(fields) else known(""))
-
-
-def mapfile(shell: Interpreter, words: list[Value]) -> Flow:
-    name = (words[-1].text if words else None) or "MAPFILE"
-    text = shell.stdin.text if shell.stdin is not None else None
-    if text is not None and any(value.text == "-t" for value in words):
-        shell.run.assign_array(name, [(str(i), known(each)) for i, each in enumerate(text.splitlines())], False, False)
-        return Flow.GO
-    shell.run.assign_array(name, [], False, False)
-    shell.state.variables[name] = replace(shell.state.variables[name], hole="read from a file at run time")
-    return Flow.GO
-
-
-def getopts(shell: Interpreter, words: list[Value]) -> Flow:
-    """One option of the positional parameters (or of the words behind the name)."""
-    if len(words) < 2 or words[0].text is None or words[1].text is None:
-        shell.state.status = Status.OPEN
-        return Flow.GO
-    wanted, name = words[0].text, words[1].text
-    args = words[2:] or shell.state.args
-    position = shell.run.scalar("OPTIND")
-    index = int(position.text or 1) if position is not None and (position.text or "").isdigit() else 1
-    if shell.state.args_hole or (index <= len(args) and args[index - 1].text is None):
-        shell.state.status = Status.OPEN
-        shell.run.assign(name, unknown("an option of unknown arguments"))
-        return Flow.GO
-    text = args[index - 1].text if index <= len(args) else None
-    if text is None or not re.match(r"-[^-]", text):
-        shell.run.assign(name, known("?"))
-        shell.state.status = Status.FAILED
-        return Flow.GO
-    return _option(shell, name, wanted, text, args, index)
-
-
-def _option(shell: Interpreter, name: str, wanted: str, text: str, args: Sequence[Value], index: int) -> Flow:
-    letter, rest = text[1], text[2:]
-    place = wanted.find(letter)
-    if place >= 0 and wanted[place + 1 : place + 2] == ":":
-        value = known(rest) if rest else (args[index] if index < len(args) else known(""))
-        shell.run.assign("OPTARG", value)
-        index += 0 if rest else 1
-    shell.run.assign(name, known(letter if place >= 0 else "?"))
-    shell.run.assign("OPTIND", known(str(index + 1)))
     return Flow.GO
 
 
@@ -310,11 +282,22 @@ def return_(shell: Interpreter, words: list[Value]) -> Flow:
 
 
 def break_(shell: Interpreter, words: list[Value]) -> Flow:
+    _levels(shell, words)
     return Flow.BREAK
 
 
 def continue_(shell: Interpreter, words: list[Value]) -> Flow:
+    _levels(shell, words)
     return Flow.CONTINUE
+
+
+def _levels(shell: Interpreter, words: list[Value]) -> None:
+    """``break 2`` leaves two loops, at most all there are."""
+    count = words[0].text if words else "1"
+    if count is None or not count.isdigit():
+        shell.incomplete.append(f"how many loops are left at {shell.run.here()} is not known")
+        count = "1"
+    shell.state.levels = max(min(int(count), len(shell.loops)) - 1, 0)
 
 
 def true(shell: Interpreter, words: list[Value]) -> Flow:
@@ -328,9 +311,11 @@ def false(shell: Interpreter, words: list[Value]) -> Flow:
 
 Builtin = Callable[["Interpreter", list[Value]], Flow]
 TABLE: dict[str, Builtin] = {
-    "unset": unset, "set": set_, "shift": shift, "cd": cd, "pushd": pushd, "popd": popd, "let": let, "read": read,
-    "mapfile": mapfile, "readarray": mapfile, "getopts": getopts, "eval": eval_, "exit": exit_, "return": return_,
+    "unset": unset, "set": set_, "shift": shift, "cd": cd, "pushd": pushd, "popd": popd, "let": let,
+    "read": reading.read,
+    "mapfile": reading.mapfile, "readarray": reading.mapfile, "getopts": reading.getopts,
+    "eval": eval_, "exit": exit_, "return": return_,
     "break": break_, "continue": continue_, "true": true, ":": true, "false": false, "source": sourcing.source,
-    ".": sourcing.source, "trap": true, "wait": true, "shopt": true, "ulimit": true, "umask": true, "alias": true,
+    ".": sourcing.source, "trap": trap, "wait": true, "shopt": true, "ulimit": true, "umask": true, "alias": true,
     "hash": true,
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pytest_ascendenv.launch import lexer, patterns
 from pytest_ascendenv.launch.arithmetic import evaluate
@@ -169,7 +170,10 @@ class Test:
         if operator in NUMERIC:
             return numeric(operator, left, right, self.run, self.pattern)
         if operator == "=~":
-            return regular(left, right)
+            outcome = regular(left, right)
+            if not self.guessing:
+                remember(left, right, outcome, self.run)
+            return outcome
         if operator in FILES:
             return None
         return textual(operator or "", left, right)
@@ -223,6 +227,20 @@ def textual(operator: str, left: Value, right: Value) -> Outcome:
     return None  # the order of texts depends on the locale
 
 
+def remember(left: Value, right: Value, outcome: Outcome, run: Run) -> None:
+    """BASH_REMATCH as a match leaves it; not known where the branches of an expression compete."""
+    texts: list[str] = []
+    hole = "" if outcome is False else f"what =~ matched at {run.here()} is not known"
+    if outcome and "|" not in (right.text or "|") and (match := _search(left.text or "", right.text or "")):
+        texts, hole = [match[0], *[group or "" for group in match.groups()]], ""
+    run.assign_array("BASH_REMATCH", [(str(n), known(text)) for n, text in enumerate(texts)], False, False)
+    run.state.variables["BASH_REMATCH"] = replace(run.state.variables["BASH_REMATCH"], hole=hole)
+
+
+def _search(text: str, expression: str) -> re.Match[str] | None:
+    return re.search(expression.replace("[[:digit:]]", "[0-9]").replace("[[:space:]]", r"\s"), text)
+
+
 RISKY = re.compile(r"\)[*+{?]|\\\d|\(\?")
 
 
@@ -238,8 +256,7 @@ def regular(left: Value, right: Value) -> Outcome:
         or len(re.findall(r"[*+{]", expression)) > 3
     ):
         return None
-    expression = expression.replace("[[:digit:]]", "[0-9]").replace("[[:space:]]", r"\s")
     try:
-        return re.search(expression, text) is not None
+        return _search(text, expression) is not None
     except re.error:
         return None

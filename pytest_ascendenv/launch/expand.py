@@ -50,7 +50,7 @@ def flat(found: Iterable[Piece]) -> Value:
     parts: list[Part] = []
     for piece in found:
         if piece.part is None:
-            parts.append(" ")
+            parts.append(piece.source or " ")
         else:
             parts.append(located(piece.part, piece.source))
     value = merged(parts)
@@ -194,7 +194,7 @@ def ansi(text: str) -> str:
 def parameter(name: str, run: Run, quoted: bool) -> list[Piece]:
     """``$name`` and the special parameters."""
     if name in "@*":
-        return every(run.state.args if not run.state.args_hole else run.state.args_hole, name, quoted)
+        return every(run.state.args if not run.state.args_hole else run.state.args_hole, name, quoted, run)
     value = special(name, run)
     if value is None:
         if run.state.nounset and name not in SPECIAL:
@@ -235,14 +235,16 @@ def special(name: str, run: Run) -> Value | None:
     return unknown(f"${name} is only known at run time")
 
 
-def every(values: list[Value] | str, sign: str, quoted: bool) -> list[Piece]:
-    """All elements: ``"$@"`` keeps them apart, ``"$*"`` joins them."""
+def every(values: list[Value] | str, sign: str, quoted: bool, run: Run) -> list[Piece]:
+    """All elements: ``"$@"`` keeps them apart, ``"$*"`` joins them by the first character of IFS."""
+    glue = separators(run)[:1] if sign == "*" else " "
+    border = Piece(None, source=glue) if glue else BORDER
     if isinstance(values, str):
         return [Piece(Hole(values, splits=True), False, True)]
     found: list[Piece] = []
     for number, value in enumerate(values):
         if number:
-            found.append(Piece(" ", True) if quoted and sign == "*" else BORDER)
+            found.append(Piece(glue, True) if quoted and sign == "*" else border)
         found += _of(value, quoted)
     return found if found or not (quoted and sign == "*") else [Piece("", True)]
 

@@ -133,8 +133,21 @@ class Interpreter(Branches, Loops):
         return simple.execute(self, self.script.command_text(node))
 
     def redirected(self, node: Node) -> Flow:
-        body = node.child_by_field_name("body")
+        """A command with redirections; behind a here-document's mark, more may follow on the same line."""
         here = [child for child in node.children if child.type == "heredoc_redirect"]
+        followers = [child for each in here for child in each.children]
+        pipe = next((child for child in followers if child.type == "pipeline"), None)
+        right = next((each.child_by_field_name("right") for each in here if each.child_by_field_name("right")), None)
+        if pipe is not None:
+            given = self.captured_stage(lambda: self._redirected(node, here))
+            return self._piped(tree.stages(pipe), given)
+        if right is not None:
+            operator = next((child.type for child in followers if child.type in ("&&", "||")), "&&")
+            return self._either(lambda: self._redirected(node, here), node, operator, right)
+        return self._redirected(node, here)
+
+    def _redirected(self, node: Node, here: Sequence[Node]) -> Flow:
+        body = node.child_by_field_name("body")
         if body is None or body.type in LEAVES:
             text = self._head(node, here) if here else self.script.command_text(node)
             return simple.execute(self, text, self._heredoc(here))
@@ -142,6 +155,8 @@ class Interpreter(Branches, Loops):
             self.stdin,
             simple.input_of(self, [self.script.text(c) for c in node.children if c != body]),
         )
+        if here:
+            self.stdin = self._heredoc(here)
         try:
             return self.statement(body)
         finally:
@@ -165,21 +180,23 @@ class Interpreter(Branches, Loops):
         return None
 
     def pipeline(self, node: Node) -> Flow:
-        stages = [child for child in node.children if child.is_named]
-        before, given = self.stdin, self.stdin
+        return self._piped([child for child in node.children if child.is_named], self.stdin)
+
+    def _piped(self, stages: Sequence[Node], given: Value | None) -> Flow:
+        before = self.stdin
         for stage in stages[:-1]:
             self.stdin = given
-            given = self.captured_stage(stage)
+            given = self.captured_stage(lambda stage=stage: self.statement(stage))  # type: ignore[misc]
         self.stdin = given
         flow = self.subshell(lambda: self.statement(stages[-1]))
         self.stdin = before
         return flow
 
-    def captured_stage(self, stage: Node) -> Value:
+    def captured_stage(self, action: Callable[[], object]) -> Value:
         before, out = self.state, self.out
         self.run.state, self.out = before.copy(), []
         try:
-            self.statement(stage)
+            action()
             return merged(self.out)
         finally:
             self.run.state, self.out = before, out
@@ -188,14 +205,24 @@ class Interpreter(Branches, Loops):
         """Run on a copy: only the status and the launches stay."""
         before = self.state
         self.run.state = before.copy()
+        self.state.trap = ("", "")
         loops, returns, self.loops, self.returns = self.loops, self.returns, [], [[]]
         try:
             action()
+            self.ending()
         finally:
             self.loops, self.returns = loops, returns
             before.status = self.state.status
             self.run.state = before
         return Flow.GO
+
+    def ending(self) -> None:
+        """What ``trap … EXIT`` runs where a shell ends."""
+        (code, condition), self.state.trap = self.state.trap, ("", "")
+        if code and condition:
+            self.state.conditions = (*self.state.conditions, condition)
+        if code:
+            self.text(code, self.run.name, self.run.line, fixed=True)
 
     def group(self, node: Node) -> Flow:
         text = self.script.text(node)
@@ -223,9 +250,12 @@ class Interpreter(Branches, Loops):
 
     def decide(self, nodes: Sequence[Node]) -> Flow:
         """Run a condition: set -e does not end it."""
+        return self._deciding(lambda: self.block(nodes))
+
+    def _deciding(self, action: Callable[[], Flow]) -> Flow:
         self.deciding += 1
         try:
-            return self.block(nodes)
+            return action()
         finally:
             self.deciding -= 1
 
@@ -233,7 +263,10 @@ class Interpreter(Branches, Loops):
         """``a && b`` and ``a || b``."""
         first, second = node.children[0], node.children[-1]
         operator = next(child.type for child in node.children if child.type in ("&&", "||"))
-        flow = self.decide([first])
+        return self._either(lambda: self.block([first]), first, operator, second)
+
+    def _either(self, action: Callable[[], Flow], first: Node, operator: str, second: Node) -> Flow:
+        flow = self._deciding(action)
         if flow is not Flow.GO:
             return flow
         status = self.state.status
@@ -241,7 +274,7 @@ class Interpreter(Branches, Loops):
             return self._open_list(first, second, operator, status)
         wanted = operator == "&&"
         if (status in (Status.OK, Status.RAN)) == wanted:
-            return self.statement(second)
+            return self.block([second])
         return Flow.GO
 
     def _open_list(self, first: Node, second: Node, operator: str, status: Status) -> Flow:

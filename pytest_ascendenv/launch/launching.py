@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pytest_ascendenv.launch import lexer, sourcing
+from pytest_ascendenv.launch import sourcing
 from pytest_ascendenv.launch.model import Launch, word
 from pytest_ascendenv.launch.run import LAUNCHES, TooMuch
-from pytest_ascendenv.launch.values import Value, known
+from pytest_ascendenv.launch.state import Variable
+from pytest_ascendenv.launch.values import Value, known, shorten, unknown
+from pytest_ascendenv.launch.wrapping import Additions, asks, unwrap
 
 if TYPE_CHECKING:
     from pytest_ascendenv.launch.interpreter import Interpreter
@@ -27,13 +29,6 @@ UTILITIES = frozenset(
 )
 REMOTE = frozenset(["ssh", "pdsh", "docker", "kubectl", "ray", "xargs", "parallel", "ansible"])
 
-WRAPPERS: dict[str, str] = {
-    "nohup": "", "setsid": "", "time": "", "exec": "a", "command": "", "builtin": "", "unbuffer": "", "sudo": "ugC",
-    "stdbuf": "ioe", "nice": "n", "ionice": "cn", "timeout": "sk", "numactl": "NCmip", "taskset": "", "env": "uC",
-    "chrt": "", "setarch": "", "catchsegv": "", "xvfb-run": "",
-}  # fmt: skip
-"""Wrapper -> its short options that take the next word."""
-OPERANDS = {"timeout": 1, "taskset": 1, "chrt": 1, "setarch": 1}
 VALUELESS = frozenset(
     [
         *("--standalone", "--no-python", "--no_python", "--module", "-m", "--use_env", "--use-env"),
@@ -44,10 +39,13 @@ VALUELESS = frozenset(
 
 def handle(shell: Interpreter, words: list[Value]) -> bool:
     """Record the launch these words are, or follow the script they run; False where they are neither."""
-    wrappers, additions, rest = unwrap(words)
+    if asks(words):
+        shell.emit(unknown(f"where {shorten(words[-1].guess or 'a program')} lies is only known at run time"))
+        return True
+    wrappers, additions, rest = unwrap(shell, words)
     name = _base(rest)
     if not name:
-        return False
+        return _hidden(shell, wrappers, rest)
     if name in SHELLS:
         return _shell(shell, rest[1:], wrappers, additions)
     if name in AROUND:
@@ -68,41 +66,16 @@ def handle(shell: Interpreter, words: list[Value]) -> bool:
     return False
 
 
+def _hidden(shell: Interpreter, wrappers: Sequence[str], rest: Sequence[Value]) -> bool:
+    """Behind wrappers, a command that is not known may be a launch."""
+    if wrappers and rest and rest[0].guess is None:
+        shell.incomplete.append(f"the command behind {wrappers[-1]} at {shell.run.here()} is not known")
+        return True
+    return False
+
+
 def _base(words: Sequence[Value]) -> str:
     return os.path.basename(words[0].guess or "") if words else ""
-
-
-def unwrap(words: list[Value]) -> tuple[tuple[str, ...], dict[str, Value], list[Value]]:
-    """The wrappers before a command, the variables ``env`` adds, and the command."""
-    wrappers: list[str] = []
-    additions: dict[str, Value] = {}
-    while (name := _base(words)) in WRAPPERS:
-        end = _wrapper_end(name, words, additions)
-        wrappers.append(" ".join([name, *[value.guess if value.guess is not None else "?" for value in words[1:end]]]))
-        words = words[end:]
-    return tuple(wrappers), additions, words
-
-
-def _wrapper_end(name: str, words: Sequence[Value], additions: dict[str, Value]) -> int:
-    at, operands = 1, OPERANDS.get(name, 0)
-    if name == "taskset":
-        operands = 0 if any((value.guess or "").startswith("--cpu-list=") for value in words[1:3]) else 1
-    while at < len(words):
-        text = words[at].guess or ""
-        if name == "env" and (match := lexer.ASSIGNMENT.match(text)):
-            value = words[at]
-            first = value.parts[0] if value.parts and isinstance(value.parts[0], str) else ""
-            rest = (first[match.end() :], *value.parts[1:])
-            additions[match[1]] = Value(rest, value.source) if first.startswith(match[0]) else value
-        elif text.startswith("-") and len(text) > 1:
-            takes = len(text) == 2 and text[1] in WRAPPERS[name]
-            at += takes
-        elif operands:
-            operands -= 1
-        else:
-            break
-        at += 1
-    return at
 
 
 def recognised(words: Sequence[Value]) -> str | None:
@@ -179,14 +152,18 @@ def _first_operand(launcher: str, words: Sequence[Value], start: int) -> int | N
 
 
 def record(
-    shell: Interpreter, launcher: str, words: list[Value], wrappers: tuple[str, ...], additions: Mapping[str, Value]
+    shell: Interpreter,
+    launcher: str,
+    words: list[Value],
+    wrappers: tuple[str, ...],
+    additions: Additions,
 ) -> None:
     if len(shell.run.launches) >= LAUNCHES:
         raise TooMuch(f"more than {LAUNCHES} launches")
     at = program_at(launcher, words)
     environment = {name: (var.scalar, var.earlier) for name, var in shell.run.exported().items()}
-    for name, value in additions.items():
-        environment[name] = (value, ())
+    for name, added in additions.items():
+        environment[name] = (added, ())
     words = [value if value.source else value.at(shell.run.here()) for value in words]
     env = {name: word(value, earlier) for name, (value, earlier) in environment.items() if value is not None}
     conditions = [*shell.state.conditions]
@@ -208,34 +185,44 @@ def record(
     )
 
 
-def _shell(shell: Interpreter, words: list[Value], wrappers: tuple[str, ...], additions: Mapping[str, Value]) -> bool:
+def _shell(shell: Interpreter, words: list[Value], wrappers: tuple[str, ...], additions: Additions) -> bool:
     while words and (words[0].guess or "").startswith(("-", "+")):
         option = words.pop(0).guess or ""
         if "c" in option[1:] and not option.startswith("--"):
             inside(shell, lambda: sourcing.text(shell, words[0], words[1:]), wrappers, additions) if words else None
             return True
+        if option == "-s":
+            return _from_input(shell, [each for each in words if each.text != "--"], wrappers, additions)
         if option in ("-o", "--rcfile", "--init-file") and words:
             words.pop(0)
     if words:
         return _script(shell, words[0], words[1:], wrappers, additions)
+    return _from_input(shell, [], wrappers, additions)
+
+
+def _from_input(shell: Interpreter, args: list[Value], wrappers: tuple[str, ...], additions: Additions) -> bool:
+    """``bash -s args`` and a bare ``bash``: the script is what they read."""
     if shell.stdin is not None:
         stdin = shell.stdin
-        inside(shell, lambda: sourcing.text(shell, stdin, []), wrappers, additions)
+        inside(shell, lambda: sourcing.text(shell, stdin, [known("bash"), *args]), wrappers, additions)
     return True
 
 
 def _script(
-    shell: Interpreter, name: Value, args: list[Value], wrappers: tuple[str, ...], additions: Mapping[str, Value]
+    shell: Interpreter, name: Value, args: list[Value], wrappers: tuple[str, ...], additions: Additions
 ) -> bool:
     inside(shell, lambda: sourcing.script(shell, name, args), wrappers, additions)
     return True
 
 
-def inside(shell: Interpreter, action: object, wrappers: tuple[str, ...], additions: Mapping[str, Value]) -> None:
+def inside(shell: Interpreter, action: object, wrappers: tuple[str, ...], additions: Additions) -> None:
     """Run a script below wrappers: its launches inherit them."""
     before, shell.around = shell.around, (*shell.around, *wrappers)
     saved = {name: shell.state.variables.get(name) for name in additions}
     for name, value in additions.items():
+        if value is None:
+            shell.state.variables[name] = Variable(unset=True)
+            continue
         shell.run.assign(name, value)
         shell.run.export(name)
     try:
@@ -249,9 +236,7 @@ def inside(shell: Interpreter, action: object, wrappers: tuple[str, ...], additi
                 shell.state.variables[name] = variable
 
 
-def _around(
-    shell: Interpreter, name: str, words: list[Value], wrappers: tuple[str, ...], additions: Mapping[str, Value]
-) -> bool:
+def _around(shell: Interpreter, name: str, words: list[Value], wrappers: tuple[str, ...], additions: Additions) -> bool:
     """mpirun and srun: the command they start is the launch, or the script that holds it."""
     at = next((i for i in range(1, len(words)) if _starts(words[i])), None)
     forwarded = {**additions, **_forwarded(words[: at or len(words)])}

@@ -21,7 +21,7 @@ ROUNDS = 1000
 ASSIGNED = re.compile(
     r"(?:^|[\s;&|(`{])([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=|\(\(\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/]=)"
     r"|\bread\s+(?:-\w+\s+)*([A-Za-z_][\w ]*)|\blet\s+\"?([A-Za-z_]\w*)|\bfor\s+([A-Za-z_]\w*)"
-    r"|\bunset\s+([A-Za-z_]\w*)",
+    r"|\bunset\s+([A-Za-z_]\w*)|\bprintf\s+-v\s*([A-Za-z_]\w*)",
     re.ASCII | re.MULTILINE,
 )
 
@@ -37,6 +37,8 @@ class Loops:
     run: Run
     script: tree.Script
     loops: list[Frame]
+    incomplete: list[str]
+    leave: Callable[[Flow, State], None]
     stdin: Value | None
     block: Callable[[Sequence[Node]], Flow]
     decide: Callable[[Sequence[Node]], Flow]
@@ -49,9 +51,12 @@ class Loops:
 
     def for_(self, node: Node) -> Flow:
         name_node, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
-        if name_node is None or body is None or node.children[0].type == "select":
-            return self.once(node, [], "a menu")
+        if name_node is None or body is None:
+            self.incomplete.append(f"the loop at {self.run.here()} cannot be read")
+            return Flow.GO
         name = self.script.text(name_node)
+        if node.children[0].type == "select":
+            return self.once(body, [name, "REPLY"], "a menu")
         values = self._values(node, body)
         if any(value.splits and value.guess is None for value in values):
             reason = next(value.reason for value in values if value.guess is None)
@@ -125,12 +130,18 @@ class Loops:
         frame, rounds = Frame(), 0
         self.loops.append(frame)
         flow = Flow.GO
-        endless = False
+        endless = outwards = False
         while (goes := another()) and rounds < ROUNDS:
             self.run.spend()
             before = self.state.variables.copy()
             flow = self.block([body])
-            reached = self.rejoin(frame.continues, flow in (Flow.GO, Flow.CONTINUE))
+            if outwards := flow in (Flow.BREAK, Flow.CONTINUE) and self.state.levels > 0:
+                if not frame.continues and not frame.breaks:
+                    self.loops.pop()
+                    self.state.levels -= 1
+                    return flow
+                self.leave(flow, self.state)
+            reached = self.rejoin(frame.continues, flow in (Flow.GO, Flow.CONTINUE) and not outwards)
             frame.continues.clear()
             rounds += 1
             if not reached:
@@ -146,7 +157,8 @@ class Loops:
         if endless or rounds >= ROUNDS:
             self.run.note(f"{where}: whether this loop ends is only known at run time")
             self.state.conditions = (*self.state.conditions, f"the loop at {where} ends")
-        reached = self.rejoin(frame.breaks, flow is Flow.GO or flow is Flow.BREAK)
+        reached = self.rejoin(frame.breaks, flow is Flow.GO or (flow is Flow.BREAK and not outwards))
+        flow = Flow.EXIT if outwards else flow
         self.state.status = Status.OK if self.state.status is Status.FAILED else self.state.status
         return Flow.GO if reached else flow
 
@@ -163,6 +175,9 @@ class Loops:
         self.loops.append(frame)
         flow = self.block([body])
         self.loops.pop()
+        if self.state.levels:
+            self.incomplete.append(f"break or continue out of several loops at {where} is not followed")
+            self.state.levels = 0
         reached = self.rejoin(frame.continues + frame.breaks, flow not in (Flow.EXIT, Flow.RETURN))
         if reached:
             self._forget(doubtful, why)

@@ -93,10 +93,10 @@ def _indirect(name: str, index: str | None, rest: str, run: Run, quoted: bool) -
         variable = run.state.variables.get(name)
         if variable is None or variable.hole:
             return of(unknown(variable.hole if variable else f"{name} is not set by the script"), False)
-        return every([known(key) for key in variable.items], index, quoted)
+        return every([known(key) for key in variable.items], index, quoted, run)
     if rest in ("*", "@"):
         names = sorted(each for each, var in run.state.variables.items() if each.startswith(name) and not var.unset)
-        return every([known(each) for each in names], rest, quoted)
+        return every([known(each) for each in names], rest, quoted, run)
     target = special(name, run) if index is None else element(name, index, run)
     if target is None or target.text is None:
         return of(unknown(target.reason if target else f"{name} names no variable"), quoted)
@@ -124,28 +124,28 @@ def _expanded(name: str, index: str | None, rest: str, run: Run, quoted: bool) -
 def _whole(name: str, sign: str, rest: str, run: Run, quoted: bool) -> list[Piece]:
     values = _all(name, run)
     if isinstance(values, str):
-        return every(values, sign, quoted)
+        return every(values, sign, quoted, run)
     if re.match(r":?[-=+?]", rest):
         empty = not values
         if rest.lstrip(":")[0] == "+":
             empty = not empty
-        return pieces(rest.lstrip(":")[1:], run, quoted) if empty else every(values, sign, quoted)
+        return _word(rest.lstrip(":")[1:], run, quoted) if empty else every(values, sign, quoted, run)
     if rest.startswith(":"):
         return _slice(values, rest[1:], sign, run, quoted, name in "@*")
     change = _change(rest, run) if rest else lambda value: value
     if change is None:
         return _odd(name + rest, run)
-    return every([change(value) for value in values], sign, quoted)
+    return every([change(value) for value in values], sign, quoted, run)
 
 
 def _slice(values: list[Value], text: str, sign: str, run: Run, quoted: bool, args: bool) -> list[Piece]:
     start, length = _bounds(text, run)
     if start.text is None or (length is not None and length.text is None):
-        return every(combine([start.reason, length.reason if length else ""]), sign, quoted)
+        return every(combine([start.reason, length.reason if length else ""]), sign, quoted, run)
     chosen = [run.state.zero, *values] if args else values
     first = int(start.text) if int(start.text) >= 0 else max(len(chosen) + int(start.text), 0)
     last = None if length is None else first + int(length.text or 0)
-    return every(chosen[first:last], sign, quoted)
+    return every(chosen[first:last], sign, quoted, run)
 
 
 def _bounds(text: str, run: Run) -> tuple[Value, Value | None]:
@@ -169,19 +169,27 @@ def _defaulted(
         return of(_required(name, value, state, run), quoted)
     if state is None and kind == "-" and value is not None and value.guess == "":
         return _maybe(pieces(word, run, quoted), _why(name, value, run))
+    if state is None and kind == "+" and value is not None and value.guess:
+        return _maybe(pieces(word, run, quoted), _why(name, value, run))
     if state is None:
         doubtful = _doubtful(name, value, kind, other(), run)
         if kind == "=":
             run.assign(name, doubtful)
         return of(doubtful, quoted)
     if kind == "+":
-        return pieces(word, run, quoted) if state else ([Piece("", True)] if quoted else [])
+        return _word(word, run, quoted) if state else ([Piece("", True)] if quoted else [])
     if state:
         assert value is not None
         return of(value, quoted)
     if kind == "=":
         run.assign(name, other())
-    return pieces(word, run, quoted) or ([Piece("", True)] if quoted else [])
+    return _word(word, run, quoted) or ([Piece("", True)] if quoted else [])
+
+
+def _word(word: str, run: Run, quoted: bool) -> list[Piece]:
+    """The word of ``${A:-word}``: without quotes, also what is written in it is split into words."""
+    found = pieces(word, run, quoted)
+    return found if quoted else [piece._replace(split=not piece.quoted and piece.part is not None) for piece in found]
 
 
 def scalar_word(word: str, run: Run, quoted: bool) -> Value:
@@ -309,6 +317,9 @@ def _replacement(rest: str, run: Run) -> Change:
         reason = items.reason
         return lambda value: unknown(combine([value.reason, reason]))
 
+    if anchor and not items:  # an empty pattern matches at the start or the end
+        return _at_end(new, anchor)
+
     def change(value: Value) -> Value:
         size = len(value.guess or "")
         if size * size * len(items) > COSTLY:
@@ -316,3 +327,8 @@ def _replacement(rest: str, run: Run) -> Change:
         return lift([value, new], lambda whole, text: patterns.substitute(items, whole, text, every_one, anchor))
 
     return change
+
+
+def _at_end(new: Value, anchor: str) -> Change:
+    """``${A/#/new}`` puts a text before, ``${A/%/new}`` behind."""
+    return lambda value: lift([value, new], lambda whole, text: text + whole if anchor == "#" else whole + text)

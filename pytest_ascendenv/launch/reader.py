@@ -54,6 +54,8 @@ def _interpreted(run: Run, source: texts.Source, base: str) -> Launches:
     shell.base = base
     try:
         shell.text(text, source.name)
+        shell.run.name = source.name
+        shell.ending()
     except (TooMuch, RecursionError) as error:
         reason = str(error) if isinstance(error, TooMuch) else "nested too deep"
         run.note(f"could not tell: {reason}")

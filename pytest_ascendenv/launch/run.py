@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_ascendenv.launch.state import State, Variable
 from pytest_ascendenv.launch.text import Source
-from pytest_ascendenv.launch.values import Value, known, limited, unknown
+from pytest_ascendenv.launch.values import Value, known, lift, limited, unknown
 
 STEPS = 40_000  # commands and values handled; the longest of 4268 public scripts needs some 3000
 LAUNCHES = 512
@@ -107,11 +107,16 @@ class Run:
     def assign(self, name: str, value: Value, append: bool = False, key: str | None = None) -> None:
         """``name=value``, ``name+=value``, ``name[key]=value``; the source is the present line unless it has one."""
         before = self.state.variables.get(name, Variable())
+        if "r" in before.attributes:
+            self.refused(name)
+            return
         if before.unset:
             before = replace(before, unset=False, items={})
         index = key if key is not None else "0"
         if append and (old := self.scalar(name) if key is None else before.items.get(index)) is not None:
-            value = Value(old.parts + value.parts, value.source)
+            plus = ("+",) if "i" in before.attributes else ()
+            value = Value((*old.parts, *plus, *value.parts), value.source)
+        value = self.attributed(value, before.attributes)
         value = limited(value if value.source else value.at(self.here()))
         self.spend(1 + sum(len(part) for part in value.parts if isinstance(part, str)) // 512)
         items = {**before.items, index: value} if before.array or key is not None else {"0": value}
@@ -124,8 +129,26 @@ class Run:
             items=items,
             array=before.array or key is not None,
             earlier=earlier,
-            exported=before.exported or name in self.pending,
+            exported=before.exported or name in self.pending or self.state.allexport,
         )
+
+    def attributed(self, value: Value, attributes: str) -> Value:
+        """A value as ``declare -i``, ``-l`` and ``-u`` keep it."""
+        from pytest_ascendenv.launch.arithmetic import evaluate
+
+        if "i" in attributes:
+            value = evaluate(value, self).at(value.source)
+        for letter, change in (("l", str.lower), ("u", str.upper)):
+            if letter in attributes:
+                value = lift([value], change, value.source)
+        return value
+
+    def refused(self, name: str) -> None:
+        """An assignment to a readonly variable: the old value stays, and Bash leaves the command."""
+        self.note(f"{self.here()}: {name} is readonly, so Bash refuses this assignment")
+        condition = f"the shell goes on behind {self.here()}, where {name} is readonly"
+        if condition not in self.state.conditions:
+            self.state.conditions = (*self.state.conditions, condition)
 
     def assign_array(self, name: str, values: list[tuple[str, Value]], keyed: bool, append: bool) -> None:
         before = self.state.variables.get(name, Variable())
@@ -142,6 +165,9 @@ class Run:
         )
 
     def unset(self, name: str) -> None:
+        if "r" in self.state.variables.get(name, Variable()).attributes:
+            self.refused(name)
+            return
         self.state.variables[name] = Variable(unset=True)
 
     def export(self, name: str, on: bool = True) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_ascendenv.launch import builtins, conditions, expand, filters, launching, lexer
+from pytest_ascendenv.launch import builtins, conditions, expand, filters, launching, lexer, wrapping
 from pytest_ascendenv.launch.arithmetic import evaluate
 from pytest_ascendenv.launch.expand import quotes_off
 from pytest_ascendenv.launch.flow import Flow
 from pytest_ascendenv.launch.state import Status, Variable
 from pytest_ascendenv.launch.text import original
-from pytest_ascendenv.launch.values import Value, shorten, unknown
+from pytest_ascendenv.launch.values import Value, known, shorten, unknown
 
 if TYPE_CHECKING:
     from pytest_ascendenv.launch.interpreter import Interpreter
@@ -137,7 +137,16 @@ def _assign_all(shell: Interpreter, tokens: Sequence[lexer.Token]) -> Flow:
     return Flow.GO
 
 
-def assign(shell: Interpreter, token: lexer.Token, keyed: bool = False) -> str:
+def expanded_early(shell: Interpreter, token: lexer.Token) -> Value | None:
+    """The value of ``export A=…``, which is expanded before any of its names is assigned; None for an array."""
+    match = lexer.ASSIGNMENT.match(token.text)
+    if match is None or token.text[match.end() :].startswith("("):
+        return None
+    shell.run.word_line = token.line
+    return expand.scalar(token.text[match.end() :], shell.run)
+
+
+def assign(shell: Interpreter, token: lexer.Token, keyed: bool = False, early: Value | None = None) -> str:
     """``name=…`` in any form; gives the name."""
     match = lexer.ASSIGNMENT.match(token.text)
     assert match is not None
@@ -148,8 +157,8 @@ def assign(shell: Interpreter, token: lexer.Token, keyed: bool = False) -> str:
     if rest.startswith("(") and index is None:
         _assign_array(shell, name, rest[1:-1], keyed, append, source)
         return name
-    value = expand.scalar(rest, run).at(source)
-    key = None if index is None else _key(shell, name, index[1:-1])
+    value = (expand.scalar(rest, run) if early is None else early).at(source)
+    key = None if index is None else key_of(shell, name, index[1:-1])
     if index is not None and key is None:
         run.state.forget(name, f"{source}: which element is assigned is not known")
         return name
@@ -157,7 +166,7 @@ def assign(shell: Interpreter, token: lexer.Token, keyed: bool = False) -> str:
     return name
 
 
-def _key(shell: Interpreter, name: str, index: str) -> str | None:
+def key_of(shell: Interpreter, name: str, index: str) -> str | None:
     variable = shell.state.variables.get(name)
     if variable is not None and variable.keyed:
         return expand.scalar(index, shell.run).text
@@ -247,6 +256,14 @@ def with_variables(shell: Interpreter, assignments: Sequence[lexer.Token], actio
 
 def _program(shell: Interpreter, words: list[Value], name: str | None, text: str) -> Flow:
     shell.state.status = Status.RAN
+    if name == "exec" and wrapping.unwrap(shell, words)[2]:
+        shell.state.trap = ("", "")  # the program takes the place of the shell
+        _launched(shell, words, name, text)
+        return Flow.EXIT
+    return _launched(shell, words, name, text)
+
+
+def _launched(shell: Interpreter, words: list[Value], name: str | None, text: str) -> Flow:
     if name is None:
         shell.run.note(f"{shell.run.here()}: the command is not known ({words[0].reason}); it may be a launch")
         shell.emit(unknown(words[0].reason))
@@ -259,10 +276,26 @@ def _program(shell: Interpreter, words: list[Value], name: str | None, text: str
         shell.emit(filters.echo(words[1:]))
         return Flow.GO
     if name == "printf":
-        shell.emit(filters.printf(words[1:]))
+        _printf(shell, words[1:])
         return Flow.GO
     _filtered(shell, name, words, text)
     return Flow.GO
+
+
+def _printf(shell: Interpreter, words: list[Value]) -> None:
+    """``printf format …`` writes, ``printf -v NAME format …`` assigns."""
+    option = (words[0].text or "") if words else ""
+    if not option.startswith("-v"):
+        shell.emit(filters.printf(words))
+        return
+    target, rest = (known(option[2:]), words[1:]) if option != "-v" else ((words[1:] or [Value()])[0], words[2:])
+    match = re.fullmatch(r"([A-Za-z_]\w*)(?:\[(.*)\])?", target.text or "", re.ASCII)
+    key = key_of(shell, match[1], match[2]) if match and match[2] else None
+    if match is None or (match[2] and key is None):
+        shell.state.doubt(f"printf -v at {shell.run.here()}, whose target is not known,")
+    else:
+        shell.run.assign(match[1], filters.printf(rest).at(shell.run.here()), key=key)
+    shell.state.status = Status.OK
 
 
 def _filtered(shell: Interpreter, name: str, words: list[Value], text: str) -> None:

@@ -28,6 +28,7 @@ class Variable:
     keyed: bool = False
     exported: bool = False
     unset: bool = False
+    attributes: str = ""  # of "ilru": integer, lower case, readonly, upper case
     hole: str = ""
     earlier: tuple[Value, ...] = ()
 
@@ -65,6 +66,9 @@ class State:
     cwd: Value = field(default_factory=Value)
     errexit: bool = False
     nounset: bool = False
+    allexport: bool = False
+    levels: int = 0  # loops more that a break or continue leaves
+    trap: tuple[str, str] = ("", "")  # the code that runs at the end, and the condition it was set on
     status: Status = Status.OK
     code: str = "1"  # the exit code where the status is FAILED
     likely: bool | None = None  # the outcome of an open test if all conditions hold
@@ -109,6 +113,11 @@ def join(first: State, second: State, condition: str) -> State:
     joined.taint = combine([first.taint, second.taint])
     joined.errexit = first.errexit and second.errexit
     joined.nounset = first.nounset and second.nounset
+    if first.allexport != second.allexport:
+        joined.allexport = False
+        joined.doubt(f"set -a, which depends on {condition},")
+    if first.trap != second.trap:
+        joined.trap = (first.trap[0] or second.trap[0], condition)
     shared = [a for a, b in zip(first.conditions, second.conditions, strict=False) if a == b]
     joined.conditions = tuple(shared)
     return joined
@@ -128,6 +137,7 @@ def _join(first: Variable | None, second: Variable | None, condition: str) -> Va
         keyed=one.keyed or other.keyed,
         exported=one.exported or other.exported,
         unset=not items,
+        attributes=one.attributes or other.attributes,
         hole=hole if one.array or other.array else "",
         earlier=one.earlier or other.earlier,
     )

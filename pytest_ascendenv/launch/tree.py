@@ -74,6 +74,12 @@ def statements(nodes: list[Node]) -> Iterator[tuple[Node, bool]]:
             yield node, background
 
 
+def stages(node: Node) -> list[Node]:
+    """The commands of a pipeline, also of one within another."""
+    named = [child for child in node.children if child.is_named]
+    return [stage for child in named for stage in (stages(child) if child.type == "pipeline" else [child])]
+
+
 def section(node: Node, start: str | None, *stops: str) -> list[Node]:
     """The children behind the keyword ``start`` up to one of ``stops``."""
     inside, found = start is None, []
