@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
+from typing import Any
 
 from pytest_ascendenv.launch import shown
 from pytest_ascendenv.launch.subjects import Description, describe, describe_configs
@@ -29,12 +31,24 @@ def run(given: argparse.Namespace) -> int:
         description = _described(given)
     except (Unknown, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
+        if given.json:
+            _printed(_json({"launches": [], "notes": [str(error)]}))
         return 4
-    if given.json:
-        print(json.dumps(shown.as_dict(description), ensure_ascii=False, indent=2, default=str))
-    else:
-        print(shown.as_text(description))
+    _printed(_json(shown.as_dict(description)) if given.json else shown.as_text(description))
     return 0
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=2, default=str)
+
+
+def _printed(text: str) -> None:
+    """Print; a reader that has gone (``| head``) is no error."""
+    try:
+        print(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _described(given: argparse.Namespace) -> Description:

@@ -91,6 +91,8 @@ def leaf(name: str, kind: str, given: Leaf) -> Fact:
     value = DECODERS[kind](given.value)
     if value is None:
         return _undecoded(name, kind, given.value, given.source)
+    if kind == "amp" and value == "auto" and given.path.endswith(".enabled"):
+        return Fact.unknown(name, f"{given.path} is auto, so the program decides", given.source)
     if kind == "amp" and value in ("true", "1"):
         enabled = {"bf16": "bf16", "fp16": "fp16"}
         value = next((enabled[part] for part in reversed(given.path.split(".")) if part in enabled), "fp16")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_ascendenv.launch import decode
+from pytest_ascendenv.launch import decode, processes
 from pytest_ascendenv.launch.configs import Config, Leaf
 from pytest_ascendenv.launch.flags import Flags
 from pytest_ascendenv.launch.model import Launch, Word
@@ -39,13 +40,14 @@ def framework(subject: Subject) -> Framework:
     """The framework whose program, flags or keys these are; ``UNRECOGNISED`` where nothing gives it away."""
     program = subject.launch.program if subject.launch else None
     for each in FRAMEWORKS:
-        if subject.arguments.present(each.flags):
-            return each
         if any(
             config.has(keys[0]) and all(config.has(key) for key in keys)
             for config in subject.configs
             for keys in each.keys
         ):
+            return each
+    for each in FRAMEWORKS:
+        if subject.arguments.present(each.flags):
             return each
     for each in FRAMEWORKS:
         if program and any(re.search(pattern, program) for pattern in each.programs):
@@ -67,6 +69,8 @@ def _fact(name: str, subject: Subject, chosen: Framework) -> Fact:
         found = special(subject)
         if found is not None:
             return replace(found, name=name)
+    if name == "devices_per_node" and subject.launch is None and chosen.name == "accelerate":
+        return _accelerate(subject) or Fact.unknown(name, "accelerate counts the devices at run time")
     rule = chosen.facts.get(name)
     if rule is None:
         return _without_rule(name, subject, chosen)
@@ -88,35 +92,56 @@ def by_rule(name: str, rule: Rule, subject: Subject, chosen: Framework) -> Fact:
     """One fact by its rule."""
     if rule.kind == "paths":
         return _paths(name, rule, subject)
-    hidden = ""
-    word = _from_flags(rule, subject.arguments)
+    word = _from_flags(rule, subject)
     if word is not None and word.status != "unset":
         return decode.word(name, rule.kind, word)
-    if word is not None:
-        hidden = word.reason
+    hidden = word.reason if word is not None else ""
     leaf = _leaf(rule.keys, subject.configs, rule.kind)
     if leaf is not None:
-        return _switched(decode.leaf(name, rule.kind, leaf), rule, subject)
+        return _unless(_switched(decode.leaf(name, rule.kind, leaf), rule, subject), hidden)
     return _default(name, rule, subject, chosen, hidden)
 
 
-def _from_flags(rule: Rule, flags: Flags) -> Word | None:
+def _unless(fact: Fact, hidden: str) -> Fact:
+    """A fact that words of the command line, which are not known, may contradict."""
+    if not hidden or fact.status not in ("known", "unset"):
+        return fact
+    return Fact(fact.name, fact.value, fact.source, "conditional", hidden)
+
+
+def _from_flags(rule: Rule, subject: Subject) -> Word | None:
+    flags, hidden = subject.arguments, None
     for flag, meaning in rule.words.items():
         word = flags.last([flag])
-        if word is not None and word.status != "unset" and str(word.value).lower() != "false":
+        if word is not None and word.status == "unset":
+            hidden = word
+        elif word is not None and str(word.value).lower() != "false":
             return replace(word, value=meaning)
     word = flags.last(rule.flags) if rule.flags else None
     overriding = flags.override(rule.keys)
-    return overriding if overriding is not None else word
+    if overriding is not None or (word is not None and word.status != "unset"):
+        return overriding if overriding is not None else word
+    return _of_accelerate(rule, subject) or word or hidden
+
+
+def _of_accelerate(rule: Rule, subject: Subject) -> Word | None:
+    """``accelerate launch --mixed_precision bf16``, which the program gets through the environment."""
+    if subject.launch is None or subject.launch.launcher != "accelerate" or "--mixed_precision" not in rule.flags:
+        return None
+    return subject.options.last(["--mixed_precision"])
 
 
 def _leaf(keys: Sequence[str], configs: Sequence[Config], kind: str) -> Leaf | None:
-    for key in keys:
-        for config in configs:
-            for leaf in config.under(key):
-                if leaf.value not in ({}, []) and decode.plausible(kind, leaf.value):
-                    return leaf
-    return None
+    """The first value of these keys; one that turns mixed precision off yields to another that turns it on."""
+    found = [
+        leaf
+        for key in keys
+        for config in configs
+        for leaf in config.under(key)
+        if leaf.value not in ({}, []) and decode.plausible(kind, leaf.value)
+    ]
+    on = [leaf for leaf in found if decode.amp(leaf.value) != "off"] if kind == "amp" else []
+    return next(iter([*on, *found]), None)
 
 
 def _switched(fact: Fact, rule: Rule, subject: Subject) -> Fact:
@@ -146,22 +171,43 @@ def _the(chosen: Framework) -> str:
 
 def _paths(name: str, rule: Rule, subject: Subject) -> Fact:
     """All paths found, with the place of the first; placeholders are not paths."""
-    words = subject.arguments.values(rule.flags) if rule.flags else []
-    found = [(word.value, word.source, word.reason if word.status != "known" else "") for word in words]
+    flags = (*rule.flags, *(UNRECOGNISED.facts[name].flags if name == "data_paths" else ()))
+    found, hidden = _given_paths(flags, rule, subject)
+    if not found:
+        found = _written_paths(rule, subject.configs)
+    found = [(v, s, r) for v, s, r in found if not re.fullmatch(r"[\d.]+", str(v))]  # weights between Megatron's paths
+    if not found:
+        if subject.unread:
+            return Fact.unknown(name, f"it may stand in {'; '.join(subject.unread)}")
+        return _unless(Fact.unset(name, rule.default or [], rule.origin), hidden)
+    return _unless(_listed(name, found), hidden)
+
+
+def _given_paths(flags: Sequence[str], rule: Rule, subject: Subject) -> tuple[list[tuple[Any, str, str]], str]:
+    """Paths of the command line as (value, source, doubt), and which of its words may hide more."""
+    words = subject.arguments.values(flags) if flags else []
+    found: list[tuple[Any, str, str]] = [
+        (word.value, word.source, word.reason if word.status != "known" else "") for word in words
+    ]
     if not any(not re.fullmatch(r"[\d.]+", value or "x") for value, _, _ in found):
         found = []
     overriding = subject.arguments.override(rule.keys)
     if overriding is not None:
         found.append((overriding.value, overriding.source, overriding.reason))
-    elif not found:
-        leaves = [leaf for key in rule.keys for config in subject.configs for leaf in config.under(key)]
-        found = [(leaf.value, leaf.source, "") for leaf in leaves if isinstance(leaf.value, str) and leaf.value.strip()]
-    found = [(v, s, r) for v, s, r in found if not re.fullmatch(r"[\d.]+", str(v))]  # weights between Megatron's paths
-    if not found:
-        if subject.unread:
-            return Fact.unknown(name, f"it may stand in {'; '.join(subject.unread)}")
-        return Fact.unset(name, rule.default or [], rule.origin)
-    return _listed(name, found)
+    last = subject.arguments.last(flags) if flags else None
+    return found, last.reason if last is not None and last.status in ("unset", "conditional") else ""
+
+
+def _written_paths(rule: Rule, configs: Sequence[Config]) -> list[tuple[Any, str, str]]:
+    """Paths of configurations; those below a root are joined with it."""
+    leaves = [leaf for key in rule.keys for config in configs for leaf in config.under(key)]
+    leaves = [leaf for leaf in leaves if isinstance(leaf.value, str) and leaf.value.strip()]
+    root = _leaf((rule.root,), configs, "text") if rule.root else None
+    if root is None or not isinstance(root.value, str) or not root.value.strip():
+        return [(leaf.value, leaf.source, "") for leaf in leaves]
+    if not leaves:
+        return [(root.value, root.source, "")]
+    return [(os.path.join(root.value, leaf.value), leaf.source, "") for leaf in leaves]
 
 
 def _listed(name: str, found: Sequence[tuple[Any, str, str]]) -> Fact:
@@ -233,6 +279,8 @@ def _nodes(subject: Subject) -> Fact | None:
         return _ratio(subject, "--worker_num", 8, "--local_worker_num", 8, "msrun")
     if launcher == "accelerate":
         return _launcher("nodes", subject, ("--num_machines",), None)
+    if launcher == "python" and (one := processes.one_of_several(subject.launch.env, "nodes")) is not None:
+        return one
     spelling = SPELLINGS.get(launcher)
     return _launcher("nodes", subject, spelling.nodes, spelling.nodes_default) if spelling else None
 
@@ -244,6 +292,8 @@ def _devices(subject: Subject) -> Fact | None:
         return _launcher("devices_per_node", subject, ("--local_worker_num",), 8)
     if launcher == "accelerate":
         return _accelerate(subject)
+    if launcher == "python" and (one := processes.one_of_several(subject.launch.env, "devices_per_node")) is not None:
+        return one
     spelling = SPELLINGS.get(launcher)
     return _launcher("devices_per_node", subject, spelling.devices, spelling.devices_default) if spelling else None
 
@@ -287,12 +337,12 @@ def _ratio(subject: Subject, total: str, total_default: int, local: str, local_d
 
 
 def _accelerate(subject: Subject) -> Fact | None:
-    processes = subject.options.last(["--num_processes"])
+    given = subject.options.last(["--num_processes"])
     leaf = _leaf(("num_processes",), subject.configs, "count")
     total = decode.leaf("devices_per_node", "count", leaf) if leaf is not None else None
-    if processes is not None and processes.status != "unset":
-        total = decode.word("devices_per_node", "count", processes)
-    machines = _launcher("nodes", subject, ("--num_machines",), None)
+    if given is not None and given.status != "unset":
+        total = decode.word("devices_per_node", "count", given)
+    machines = _launcher("nodes", subject, ("--num_machines",), None) if subject.launch is not None else None
     nodes = machines or by_rule(
         "nodes", Rule("count", (), ("num_machines",), 1, "accelerate"), subject, framework(subject)
     )

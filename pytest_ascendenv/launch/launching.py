@@ -12,7 +12,7 @@ from pytest_ascendenv.launch import sourcing
 from pytest_ascendenv.launch.model import Launch, word
 from pytest_ascendenv.launch.run import LAUNCHES, TooMuch
 from pytest_ascendenv.launch.state import Variable
-from pytest_ascendenv.launch.values import Value, known, shorten, unknown
+from pytest_ascendenv.launch.values import Hole, Value, combine, known, shorten, unknown
 from pytest_ascendenv.launch.wrapping import Additions, asks, unwrap
 
 if TYPE_CHECKING:
@@ -165,6 +165,11 @@ def record(
     for name, added in additions.items():
         environment[name] = (added, ())
     words = [value if value.source else value.at(shell.run.here()) for value in words]
+    if shell.run.mended:
+        words = [doubted(value, shell.run.mended) for value in words]
+        environment = {
+            name: (value and doubted(value, shell.run.mended), old) for name, (value, old) in environment.items()
+        }
     env = {name: word(value, earlier) for name, (value, earlier) in environment.items() if value is not None}
     conditions = [*shell.state.conditions]
     if not words[0].known:
@@ -183,6 +188,12 @@ def record(
             doubts=(shell.state.taint,) if shell.state.taint else (),
         )
     )
+
+
+def doubted(value: Value, reasons: Sequence[str]) -> Value:
+    """A value that holds only once the file is converted."""
+    why = combine([value.reason, *[f"unless {reason}" for reason in reasons]])
+    return Value((Hole(why, value.guess, value.splits),), value.source)
 
 
 def _shell(shell: Interpreter, words: list[Value], wrappers: tuple[str, ...], additions: Additions) -> bool:

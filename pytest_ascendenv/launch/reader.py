@@ -36,6 +36,7 @@ def read_launches(
     run = Run(_state(name, args, env or {}, base), notes=list(source.notes), name=shown)
     run.files[shown] = source
     run.invoked = known(name)
+    run.mended += [source.mended] if source.mended else []
     return _interpreted(run, source, base)
 
 
@@ -61,7 +62,7 @@ def _interpreted(run: Run, source: texts.Source, base: str) -> Launches:
         run.note(f"could not tell: {reason}")
         shell.incomplete.append(f"could not tell: {reason}")
     syntax = [note for note in run.notes if "syntax error" in note]
-    incomplete = "; ".join(dict.fromkeys([*shell.incomplete, *syntax]))
+    incomplete = "; ".join(dict.fromkeys([*run.mended, *shell.incomplete, *syntax]))
     return Launches(source.name, tuple(run.launches), tuple(run.notes), incomplete, run.files)
 
 

@@ -58,6 +58,7 @@ class Run:
     word_line: int = 0  # lines between the start of the command and the word at hand
     fixed: bool = False  # all of the text stands on one line (eval, a substitution)
     invoked: Value = field(default_factory=Value)
+    mended: list[str] = field(default_factory=list)  # why Bash takes a file otherwise than it is read
     pending: set[str] = field(default_factory=set)  # exported by name before they are set
 
     def spend(self, steps: int = 1) -> None:

@@ -135,6 +135,7 @@ def load(shell: Interpreter, word: Value) -> texts.Source | str:
         except Unknown as error:
             return str(error)
         shell.run.notes.extend(shell.run.files[shown].notes)
+        shell.run.mended += [shell.run.files[shown].mended] if shell.run.files[shown].mended else []
     return shell.run.files[shown]
 
 

@@ -20,7 +20,8 @@ class Rule:
     """Where one fact stands, in order of precedence, and the default with its origin.
 
     ``flags`` are of the program; ``words`` maps a flag without value to what it means; ``keys`` are paths in the
-    configuration (``*`` one key); ``needs`` is a switch that must be on for the key to act.
+    configuration (``*`` one key); ``needs`` is a switch that must be on for the key to act; ``root`` the key of the folder
+    that relative paths lie in.
     """
 
     kind: Kind
@@ -30,6 +31,7 @@ class Rule:
     origin: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
     needs: str = ""
+    root: str = ""
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ MINDOCR = Framework(
         "execution_mode": Rule("mode", (), ("system.mode",), 0, "mindocr"),
         "amp": Rule("amp", (), ("system.amp_level",), "O0", "mindocr"),
         "sink_mode": Rule("switch", (), ("train.dataset_sink_mode",), False, "mindocr"),
-        "data_paths": Rule("paths", (), ("train.dataset.dataset_root", "train.dataset.data_dir", "dataset_path")),
+        "data_paths": Rule("paths", (), ("train.dataset.data_dir", "dataset_path"), root="train.dataset.dataset_root"),
         "cache_paths": Rule("paths", (), ()),
     },
 )
@@ -235,7 +237,7 @@ MINDOCR = Framework(
 MINDONE = Framework(
     "mindone",
     (r"mindone", r"opensora", r"hpcai"),
-    ("--mindspore_mode", "--dataset_sink_mode"),
+    ("--mindspore_mode",),
     (("env.mode",), ("train.data_sink_mode",), ("dataloader.num_workers_dataset",)),
     {
         "loader_workers": Rule(
@@ -319,7 +321,7 @@ UNRECOGNISED = Framework(
         "sink_mode": Rule("switch", ("--dataset_sink_mode",), ("dataset_sink_mode", "sink_mode")),
         "data_paths": Rule("paths", ("--data-path", "--data_dir", "--data_path"), ("data_dir", "data_path", "dataset_path")),
         "cache_paths": Rule("paths", ("--cache_dir",), ("cache_dir",)),
-        "num_layers": Rule("count", ("--num-layers",), ("num_layers",)),
+        "num_layers": Rule("count", ("--num-layers",), ("text_decoder.num_layers", "predictor.num_layers", "num_layers")),
     },
 )
 

@@ -29,6 +29,7 @@ class Source:
     name: str
     text: str
     notes: tuple[str, ...] = ()
+    mended: str = ""  # why Bash takes this file otherwise than it is read here
 
     @cached_property
     def lines(self) -> list[str]:
@@ -56,9 +57,10 @@ def read(path: Path, name: str | None = None) -> Source:
 
 def decode(data: bytes, name: str) -> Source:
     """UTF-8 with or without BOM, UTF-16 with BOM, else GB18030; CRLF becomes LF, with a note."""
-    notes = []
+    notes, mended = [], ""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = data.decode("utf-16", errors="replace")
+        mended = f"{name} is UTF-16, which Bash does not run"
     else:
         try:
             text = data.decode("utf-8-sig")
@@ -67,13 +69,16 @@ def decode(data: bytes, name: str) -> Source:
             notes.append(f"{name}: not UTF-8, read as GB18030")
     if data.startswith(b"\xef\xbb\xbf"):
         notes.append(f"{name}: begins with a byte order mark, which Bash takes as part of the first command")
+        if text.split("\n", 1)[0].strip() and not text.startswith("#"):
+            mended = f"{name} begins with a byte order mark, so Bash does not find its first command"
     if "\r\n" in text:
         notes.append(f"{name}: has Windows line ends (CRLF), on which Bash fails; read as if converted")
+        mended = f"{name} has Windows line ends (CRLF): in Bash values end in \\r, and lines do not continue"
         text = text.replace("\r\n", "\n")
     if "\0" in text:
         notes.append(f"{name}: holds NUL bytes, which Bash drops")
         text = text.replace("\0", "")
-    return Source(name, text, tuple(notes))
+    return Source(name, text, tuple(notes), mended)
 
 
 def mend(text: str) -> tuple[str, list[tuple[int, str]]]:

@@ -66,3 +66,23 @@ def test_a_written_default_is_no_difference(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "b.sh").write_text("torchrun pretrain_gpt.py --use-mcore-models")
     assert diff_command.main(["a.sh", "b.sh", "--cwd", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
+
+
+def test_nothing_to_read_is_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--launch", "nowhere.sh", "--cwd", str(tmp_path), "--json"]) == 4
+    found = json.loads(capsys.readouterr().out)
+    assert found["launches"] == []
+    assert "nowhere.sh" in found["notes"][0]
+
+
+def test_reader_that_has_gone_is_no_error(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    (tmp_path / "run.sh").write_text("torchrun x.py\n" * 400)
+    words = [sys.executable, "-m", "pytest_ascendenv", "facts", "--launch", "run.sh", "--json"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
