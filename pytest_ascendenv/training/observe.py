@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from pytest_ascendenv.training import site
 from pytest_ascendenv.training.hooks import Hooks
 from pytest_ascendenv.training.record import Observation
+
+if TYPE_CHECKING:
+    from pytest_ascendenv.training.spies import Spies
 
 
 @contextmanager
@@ -18,12 +23,22 @@ def observing() -> Iterator[Observation]:
     seen = Observation()
     with Hooks() as hooks:
         spies = Spies(seen, hooks)
-        hooks.when_imported("mindspore", spies.install_or_tell)
+        hooks.when_imported("mindspore", lambda module: _install(spies, hooks, module))
         _active.append(seen)
         try:
             yield seen
         finally:
             _active.remove(seen)
+
+
+def _install(spies: Spies, hooks: Hooks, mindspore: ModuleType) -> None:
+    """A module that is not MindSpore as it is known leaves the test alone, and nothing is concluded from it."""
+    try:
+        spies.install(mindspore)
+    except Exception as error:
+        hooks.close()
+        name = getattr(mindspore, "__file__", None) or "a stand-in"
+        spies.seen.unread.append(f"{name} is no MindSpore that can be watched: {type(error).__name__}: {error}")
 
 
 def note(dataset: object) -> None:

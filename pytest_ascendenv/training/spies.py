@@ -55,15 +55,6 @@ class Spies:
         self._steps: set[tuple[Any, ...]] = set()
         self._no_steps: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def install_or_tell(self, mindspore: types.ModuleType) -> None:
-        """For a test: a module that is not MindSpore as it is known leaves the test alone, and nothing is concluded."""
-        try:
-            self.install(mindspore)
-        except Exception as error:
-            self.hooks.close()
-            name = getattr(mindspore, "__file__", None) or "a stand-in"
-            self.seen.unread.append(f"{name} is no MindSpore that can be watched: {type(error).__name__}: {error}")
-
     def install(self, mindspore: types.ModuleType) -> None:
         """Once ``mindspore`` is loaded, with all that its import brings along."""
         self.seen.on_cpu = read.device() == "CPU"

@@ -331,3 +331,11 @@ def test_a_late_import_is_seen_and_without_one_mindspore_is_not_loaded() -> None
         assert "_AfterImport" not in str(sys.meta_path)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)
+
+
+def test_a_stand_in_for_mindspore_leaves_the_test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in = type(sys)("mindspore")
+    monkeypatch.setitem(sys.modules, "mindspore", stand_in)
+    with observing() as seen:
+        stand_in.answer = 42
+    assert "is no MindSpore that can be watched" in seen.unread[0]
