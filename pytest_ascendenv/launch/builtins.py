@@ -74,6 +74,7 @@ def _reference(shell: Interpreter, command: str, flags: str) -> None:
     if command != "export" and re.search(r"-\w*n", flags):
         reason = f"{command} -n at {shell.run.here()} makes a reference, which is not followed"
         shell.run.note(reason)
+        shell.state.doubt(reason)
         shell.incomplete.append(reason)
 
 

@@ -279,7 +279,7 @@ def _nodes(subject: Subject) -> Fact | None:
         return _ratio(subject, "--worker_num", 8, "--local_worker_num", 8, "msrun")
     if launcher == "accelerate":
         return _launcher("nodes", subject, ("--num_machines",), None)
-    if launcher == "python" and (one := processes.one_of_several(subject.launch.env, "nodes")) is not None:
+    if (one := _one_of_several("nodes", subject)) is not None:
         return one
     spelling = SPELLINGS.get(launcher)
     return _launcher("nodes", subject, spelling.nodes, spelling.nodes_default) if spelling else None
@@ -292,10 +292,17 @@ def _devices(subject: Subject) -> Fact | None:
         return _launcher("devices_per_node", subject, ("--local_worker_num",), 8)
     if launcher == "accelerate":
         return _accelerate(subject)
-    if launcher == "python" and (one := processes.one_of_several(subject.launch.env, "devices_per_node")) is not None:
+    if (one := _one_of_several("devices_per_node", subject)) is not None:
         return one
     spelling = SPELLINGS.get(launcher)
     return _launcher("devices_per_node", subject, spelling.devices, spelling.devices_default) if spelling else None
+
+
+def _one_of_several(name: str, subject: Subject) -> Fact | None:
+    """What the environment of a plain python tells, unless the framework has an option for it."""
+    if subject.launch is None or subject.launch.launcher != "python" or name in framework(subject).facts:
+        return None
+    return processes.one_of_several(subject.launch.env, name)
 
 
 def _launcher(name: str, subject: Subject, names: Sequence[str], default: int | None) -> Fact | None:

@@ -192,7 +192,7 @@ def record(
 
 def doubted(value: Value, reasons: Sequence[str]) -> Value:
     """A value that holds only once the file is converted."""
-    why = combine([value.reason, *[f"unless {reason}" for reason in reasons]])
+    why = combine([value.reason, *[f"the file is mended first ({reason})" for reason in reasons]])
     return Value((Hole(why, value.guess, value.splits),), value.source)
 
 

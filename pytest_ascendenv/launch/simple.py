@@ -18,6 +18,7 @@ from pytest_ascendenv.launch.values import Value, known, shorten, unknown
 if TYPE_CHECKING:
     from pytest_ascendenv.launch.interpreter import Interpreter
 
+DESCRIPTOR = re.compile(r"\{\w+\}")  # exec {log}>file opens a file
 DECLARE = frozenset(["export", "declare", "typeset", "local", "readonly"])
 
 
@@ -256,7 +257,7 @@ def with_variables(shell: Interpreter, assignments: Sequence[lexer.Token], actio
 
 def _program(shell: Interpreter, words: list[Value], name: str | None, text: str) -> Flow:
     shell.state.status = Status.RAN
-    if name == "exec" and wrapping.unwrap(shell, words)[2]:
+    if name == "exec" and (rest := wrapping.unwrap(shell, words)[2]) and not DESCRIPTOR.fullmatch(rest[0].guess or ""):
         shell.state.trap = ("", "")  # the program takes the place of the shell
         _launched(shell, words, name, text)
         return Flow.EXIT
