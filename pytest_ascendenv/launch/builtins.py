@@ -152,7 +152,7 @@ def set_(shell: Interpreter, words: list[Value]) -> Flow:
     return Flow.GO
 
 
-OPTIONS = {"errexit": "e", "nounset": "u", "allexport": "a"}
+OPTIONS = {"errexit": "e", "nounset": "u", "allexport": "a", "pipefail": "|"}
 
 
 def _letters(shell: Interpreter, text: str) -> None:
@@ -160,6 +160,7 @@ def _letters(shell: Interpreter, text: str) -> None:
     state.errexit = on if "e" in text else state.errexit
     state.nounset = on if "u" in text else state.nounset
     state.allexport = on if "a" in text else state.allexport
+    state.pipefail = on if "|" in text else state.pipefail
 
 
 def trap(shell: Interpreter, words: list[Value]) -> Flow:

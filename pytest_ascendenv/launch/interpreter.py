@@ -183,12 +183,15 @@ class Interpreter(Branches, Loops):
         return self._piped([child for child in node.children if child.is_named], self.stdin)
 
     def _piped(self, stages: Sequence[Node], given: Value | None) -> Flow:
-        before = self.stdin
+        before, failed = self.stdin, False
         for stage in stages[:-1]:
             self.stdin = given
             given = self.captured_stage(lambda stage=stage: self.statement(stage))  # type: ignore[misc]
+            failed = failed or self.state.status is Status.FAILED
         self.stdin = given
         flow = self.subshell(lambda: self.statement(stages[-1]))
+        if failed and self.state.pipefail:
+            self.state.status = Status.FAILED
         self.stdin = before
         return flow
 
@@ -199,6 +202,7 @@ class Interpreter(Branches, Loops):
             action()
             return merged(self.out)
         finally:
+            before.status = self.state.status
             self.run.state, self.out = before, out
 
     def subshell(self, action: Callable[[], Flow]) -> Flow:

@@ -89,7 +89,7 @@ def child(shell: Interpreter, action: object, zero: Value, args: list[Value]) ->
         state.variables = {name: var for name, var in state.variables.items() if var.exported or var.unset}
         state.functions, state.zero = {}, zero
         state.args, state.args_hole = positional(args)
-        state.errexit = state.nounset = state.allexport = False
+        state.errexit = state.nounset = state.allexport = state.pipefail = False
         before, shell.run.invoked = shell.run.invoked, zero
         locals_, shell.locals = shell.locals, []
         try:

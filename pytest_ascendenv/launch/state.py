@@ -67,6 +67,7 @@ class State:
     errexit: bool = False
     nounset: bool = False
     allexport: bool = False
+    pipefail: bool = False
     levels: int = 0  # loops more that a break or continue leaves
     trap: tuple[str, str] = ("", "")  # the code that runs at the end, and the condition it was set on
     status: Status = Status.OK
@@ -113,6 +114,7 @@ def join(first: State, second: State, condition: str) -> State:
     joined.taint = combine([first.taint, second.taint])
     joined.errexit = first.errexit and second.errexit
     joined.nounset = first.nounset and second.nounset
+    joined.pipefail = first.pipefail and second.pipefail
     if first.allexport != second.allexport:
         joined.allexport = False
         joined.doubt(f"set -a, which depends on {condition},")
