@@ -25,7 +25,7 @@ class Branches:
     script: tree.Script
     loops: list[Frame]
     returns: list[list[State]]
-    incomplete: list[str]
+    left: dict[str, str]
     block: Callable[[Sequence[Node]], Flow]
     decide: Callable[[Sequence[Node]], Flow]
     describe: Callable[[Sequence[Node]], str]
@@ -66,7 +66,7 @@ class Branches:
             frame, state.levels = self.loops[-1 - min(state.levels, len(self.loops) - 1)], 0
             (frame.breaks if flow is Flow.BREAK else frame.continues).append(state)
         elif flow is Flow.EXIT and state.trap[0]:
-            self.incomplete.append(f"the script leaves early at {self.run.here()}, and its trap on EXIT runs there too")
+            self.left[state.trap[0]] = self.run.here()
 
     def rejoin(self, states: list[State], reached: bool) -> bool:
         """Join states that left early with the present one (if it was reached); whether there is one at all."""

@@ -41,6 +41,7 @@ class Interpreter(Branches, Loops):
         self.locals: list[dict[str, Variable | None]] = []
         self.scripts: tuple[str, ...] = ()
         self.incomplete: list[str] = []
+        self.left: dict[str, str] = {}  # what a trap on EXIT runs where the script may leave early, and where
         self.around: tuple[str, ...] = ()
         self.base = "/"
         run.substitute = self.substitute
@@ -225,8 +226,12 @@ class Interpreter(Branches, Loops):
         (code, condition), self.state.trap = self.state.trap, ("", "")
         if code and condition:
             self.state.conditions = (*self.state.conditions, condition)
+        before = len(self.run.launches)
         if code:
             self.text(code, self.run.name, self.run.line, fixed=True)
+        where = self.left.pop(code, "")
+        if where and len(self.run.launches) > before:
+            self.incomplete.append(f"the script may leave early at {where}, and its trap on EXIT runs there too")
 
     def group(self, node: Node) -> Flow:
         text = self.script.text(node)

@@ -57,6 +57,10 @@ def _interpreted(run: Run, source: texts.Source, base: str) -> Launches:
         shell.text(text, source.name)
         shell.run.name = source.name
         shell.ending()
+        for where in shell.left.values():
+            shell.incomplete.append(
+                f"what a trap on EXIT runs where the script may leave early ({where}) is not followed"
+            )
     except (TooMuch, RecursionError) as error:
         reason = str(error) if isinstance(error, TooMuch) else "nested too deep"
         run.note(f"could not tell: {reason}")

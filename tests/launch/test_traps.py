@@ -28,6 +28,8 @@ def _pair(wanted: Any) -> tuple[str, Any]:
 def test_trap(case: dict[str, Any], tmp_path: Path) -> None:
     description = _read(case, tmp_path)
     assert case.get("notes", "") in "\n".join([*description.notes, description.incomplete])
+    if "incomplete" in case:
+        assert description.incomplete == case["incomplete"]
     if "launches" in case:
         assert len(description.launches) == case["launches"]
     for name, wanted in case.get("facts", {}).items():
