@@ -10,7 +10,7 @@ from pytest_ascendenv.affinity.binding import Binding
 from pytest_ascendenv.affinity.releases import CURRENT, release_of_wheel, rules
 from pytest_ascendenv.affinity.simulate import simulate
 from pytest_ascendenv.declared import Declared
-from pytest_ascendenv.probes import npu, versions
+from pytest_ascendenv.probes import npu, npu_smi, versions
 from pytest_ascendenv.probes.cpu import Cpu
 from pytest_ascendenv.probes.host import Host
 from pytest_ascendenv.verdict import Fact, Unknown
@@ -147,7 +147,27 @@ class Affinity:
     def simulate(self, text: str, release: str, devices: int) -> Binding:
         """What another string would do on this host."""
         cpu = self._cpu
-        return simulate(text, cpus=cpu.online, devices=devices, mask=cpu.allowed, cpuset=cpu.granted, release=release)
+        local = self.topology.value if "npu_affine" in text else None
+        return simulate(
+            text,
+            cpus=cpu.online,
+            devices=devices,
+            mask=cpu.allowed,
+            cpuset=cpu.granted,
+            release=release,
+            topology=local,
+        )
+
+    @cached_property
+    def topology(self) -> Fact:
+        """The cores that the driver calls local to each NPU ("144-167"); asked of npu-smi, which npu_affine goes by."""
+        name, source = "local cores of the NPUs", "npu-smi info -t topo"
+        if not self._host.real:
+            return Fact.unknown(name, "npu-smi cannot be asked of a captured host", source)
+        try:
+            return Fact(name, npu_smi.topology(npu_smi.query("-t", "topo")), source)
+        except Unknown as reason:
+            return Fact.unknown(name, str(reason), source)
 
 
 def _outcome(binding: Binding) -> Outcome:

@@ -169,3 +169,17 @@ def test_a_release_that_is_not_known_is_unknown_where_it_matters(tmp_path: Path)
     affinity = AscendEnv(make_host(tmp_path, npus=8, environ={CONF: "1,2"})).affinity
     with pytest.raises(Unknown, match=r"26\.1: coarse"):
         affinity.mode  # noqa: B018
+
+
+def test_npu_smi_tells_the_local_cores_that_npu_affine_goes_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "npu-smi"
+    tool.write_text(
+        "#!/bin/sh\nprintf '\\tNPU0\\tNPU1\\tCPU Affinity\\nNPU0\\tX\\tHCCS\\t0-1\\nNPU1\\tHCCS\\tX\\t0-1\\n'\n"
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert AscendEnv().affinity.topology.value == {0: "0-1", 1: "0-1"}
+    tool.write_text("#!/bin/sh\necho dcmi module initialize failed. ret is -8005\n")
+    assert AscendEnv().affinity.topology.status == "unknown"
+    tool.unlink()
+    assert "npu-smi" in AscendEnv().affinity.topology.reason
