@@ -15,7 +15,7 @@ import msgspec
 
 from pytest_ascendenv import toml_source
 from pytest_ascendenv.declared import Declared
-from pytest_ascendenv.requirements import Requirement, read_arguments, usage
+from pytest_ascendenv.requirements import Requirement, read_arguments
 from pytest_ascendenv.toml_source import SettingsError, Source
 from pytest_ascendenv.verdict import Check
 
@@ -321,4 +321,4 @@ def _nearest(word: Any, known: Iterable[Any]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-__all__ = ["DROPPED", "Given", "Settings", "SettingsError", "Waiver", "read", "usage"]
+__all__ = ["Given", "Settings", "SettingsError", "Waiver", "read"]
