@@ -105,7 +105,7 @@ PIPELINES: dict[str, Callable[[], Any]] = {
 def loop(given: Any, seconds: float) -> float:
     """What a user writes: samples of a plain loop over its time, the first batch left out."""
     opened, rows = source_of(given), counter(given).rows
-    iterator = opened.open()
+    iterator = (opened.again or opened.open)()  # over as many epochs as it takes
     next(iterator)
     begun, samples = time.perf_counter(), 0
     while time.perf_counter() - begun < seconds:
