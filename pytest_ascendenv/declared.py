@@ -63,5 +63,9 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     capture_timeout: Seconds = 120.0
     """Seconds the program has to its first training call."""
 
+    steps: Count | None = None
+    """How many steps of the program are run and timed after its first training call, where its device is here: an NPU,
+    or a CPU that it asks for itself."""
+
     ranks: Count | None = None
     """The number of processes of the job, one an NPU; what the program is told of its communication group."""

@@ -138,6 +138,14 @@ def _large_transfer(call: TrainingCall) -> Iterator[Hit]:
         )
 
 
+def _step_time(call: TrainingCall) -> Iterator[Hit]:
+    """No rule, but what everybody wants to know of it."""
+    fact = call.facts.get("step_time")
+    if fact is not None:
+        known = f"a step takes {1000 * fact.value:.3g} ms ({fact.reason})" if fact.value else ""
+        yield Hit(known or f"step time unknown: {fact.reason}", (), "", fails=False)
+
+
 RULES: tuple[Callable[[TrainingCall], Iterator[Hit]], ...] = (
     _void_sink,
     _unscaled,
@@ -145,6 +153,7 @@ RULES: tuple[Callable[[TrainingCall], Iterator[Hit]], ...] = (
     _graph_kernel,
     _partly_compiled,
     _large_transfer,
+    _step_time,
 )
 
 

@@ -16,6 +16,9 @@ from pytest_ascendenv.probes import cpulist
 WAITING = 0.20
 FOREIGN = 0.12
 IDLE = 0.15
+CROWD = 4
+"""Threads a core above which a process that may use the whole machine has too many workers. A pipeline with MindSpore's
+default workers had 5 to 7 active threads on 2 cores without any loss against fewer ones."""
 THROTTLED = 0.10
 """Share of the scheduler's periods in which the quota was used up: more than a chance one."""
 PERIOD = 0.1  # seconds, the kernel's default cpu.max period
@@ -93,12 +96,14 @@ def cause(load: Load) -> Cause:
         return Cause("UNKNOWN", "the kernel does not tell how long threads wait for a core (no schedstat)")
     if load.foreign is None or load.idle is None:
         return _without_stat(load)
-    if load.waiting >= WAITING:
-        return _starved(load) if load.foreign >= FOREIGN else _crowded(load)
-    if load.idle < IDLE and load.foreign < IDLE:
+    if load.waiting >= WAITING and load.foreign >= FOREIGN:
+        return _starved(load)
+    if load.waiting >= WAITING and (_narrow(load) or load.active > CROWD * len(load.cores)):
+        return _crowded(load)
+    if load.waiting >= WAITING or (load.idle < IDLE and load.foreign < IDLE):
         return Cause(
             "CPU-BOUND",
-            f"it uses {_cores(load)} fully ({load.own / load.seconds:.1f} of {len(load.cores)} CPUs), nobody else does",
+            f"its threads use {load.own / load.seconds:.1f} CPUs of {_cores(load)}, nobody else has a share of note",
             "make the slowest operation cheaper, or give the job more cores",
         )
     return Cause(

@@ -41,12 +41,20 @@ class Op:
     cpu: float
 
 
+@dataclass(frozen=True)
+class Profile:
+    """``ops`` with the root first; ``waited`` is the share of its time that the reader waited for a batch."""
+
+    ops: tuple[Op, ...]
+    waited: float = 1.0
+
+
 Reader = Callable[[Any], object]
 """What is done with a batch between two reads, such as a training step; by default nothing."""
 
 
-def take(dataset: Any, seconds: float = SECONDS, reader: Reader | None = None) -> tuple[Op, ...]:
-    """Profile the dataset in a child for ``seconds``, the root operation first.
+def take(dataset: Any, seconds: float = SECONDS, reader: Reader | None = None) -> Profile:
+    """Profile the dataset in a child for ``seconds``.
 
     Raises Unavailable; Stalled, PipelineError and NotMeasured as ``measure`` does.
     """
@@ -54,18 +62,21 @@ def take(dataset: Any, seconds: float = SECONDS, reader: Reader | None = None) -
 
         def work(tick: Tick, send: Send) -> None:
             begun = load.moment()
-            problem = _run(dataset, seconds, folder, tick, reader)
-            send((problem, load.foreign(begun, load.moment())))
+            found = _run(dataset, seconds, folder, tick, reader)
+            send((found, load.foreign(begun, load.moment())))
 
-        problem, foreign = child.run(work, Limits())
-        if problem:
-            raise Unavailable(problem)
+        found, foreign = child.run(work, Limits())
+        if isinstance(found, str):
+            raise Unavailable(found)
         pipeline, usage = _json(folder, "pipeline_profiling_*.json"), _json(folder, "minddata_cpu_utilization_*.json")
-        return parse(pipeline, usage, foreign or 0.0)
+        return Profile(parse(pipeline, usage, foreign or 0.0), found)
 
 
-def _run(dataset: Any, seconds: float, folder: str, tick: Tick, reader: Reader | None) -> str:
-    """In the child: "" or what is missing. The manager must be started before the iterator is made."""
+def _run(dataset: Any, seconds: float, folder: str, tick: Tick, reader: Reader | None) -> str | float:
+    """In the child: what is missing, or the share of its time that the reader waited for a batch.
+
+    The manager must be started before the iterator is made.
+    """
     try:
         import mindspore._c_dataengine as engine
         import mindspore.dataset as ds
@@ -76,18 +87,20 @@ def _run(dataset: Any, seconds: float, folder: str, tick: Tick, reader: Reader |
         manager.start()
     except (ImportError, AttributeError, RuntimeError) as error:
         return f"no profiling manager: {error}"
-    limit = 0.0
     iterator = dataset.create_tuple_iterator(num_epochs=-1, output_numpy=True, do_copy=False)
+    begun = given = read = 0.0
     for batches, batch in enumerate(sources.epochs(iterator), 1):
         tick(batches, batches)
-        limit = limit or time.monotonic() + seconds
-        if time.monotonic() >= limit:
+        given = time.monotonic()
+        begun = begun or given
+        if given >= begun + seconds:
             break
         if reader is not None:
             reader(batch)
+            read += time.monotonic() - given
     manager.stop()
     manager.save(folder)
-    return ""
+    return 1 - read / (given - begun) if given > begun else 1.0
 
 
 def _json(folder: str, pattern: str) -> Mapping[str, Any]:

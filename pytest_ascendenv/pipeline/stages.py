@@ -2,8 +2,9 @@
 
 From one short profiled pass: an operation whose workers are busy while all others are idle, else the one where the
 queue falls from full to empty. The queues alone miss a per_batch_map that holds the interpreter's lock, the CPU alone
-misses one that sleeps; together they were right on all of eight planted bottlenecks. Without a profile the sub-trees
-are measured one by one.
+misses one that sleeps; together they were right on all of eight planted bottlenecks. A reader that hardly waits for a
+batch is slow itself, whatever the queues say: where it holds the interpreter's lock, Python operations stop with it.
+Without a profile the sub-trees are measured one by one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ascendenv.pipeline import picture, profile, tree
 from pytest_ascendenv.pipeline.failures import NotMeasured
-from pytest_ascendenv.pipeline.profile import Op
+from pytest_ascendenv.pipeline.profile import Op, Profile
 
 if TYPE_CHECKING:
     from pytest_ascendenv.training.dataset import Operation
@@ -25,6 +26,9 @@ OTHERS = 0.60
 """Share of that above which a second operation is too busy for the CPU alone to tell."""
 SAME = 1.25
 """A sub-tree at most this much faster than the whole still holds the slow operation."""
+HARDLY = 0.1
+"""Share of its time below which a reader does not wait for the pipeline; the slower one of two of about the same speed
+still waits for more, as batches do not come evenly."""
 CONSUMER = -1
 """In place of an operation's number: whoever reads the pipeline is slower than it."""
 
@@ -103,21 +107,21 @@ def find(
     Raises NotMeasured where neither can tell.
     """
     try:
-        ops = profile.take(dataset, reader=reader)
-        return _of_profile(dataset, ops)
+        return _of_profile(dataset, profile.take(dataset, reader=reader))
     except profile.Unavailable as error:
         if rate_of is None:
             raise NotMeasured(f"the slow operation is not known: {error}") from None
         return by_subtrees(dataset, rate_of)
 
 
-def _of_profile(dataset: Any, ops: Sequence[Op]) -> Stage:
+def _of_profile(dataset: Any, taken: Profile) -> Stage:
+    ops = taken.ops
     nodes, operations = list(tree.walk(dataset)), operations_of(dataset)
     places = align(ops, dataset)
     locked = {
         number for number, place in places.items() if operations[place].python and not operations[place].processes
     }
-    slow = slowest(ops, locked)
+    slow = CONSUMER if taken.waited < HARDLY else slowest(ops, locked)
     if slow != CONSUMER and slow not in places:
         raise profile.Unavailable(f"operation {slow} of the profile is none of the dataset's")
     seen = {places[op.number]: op for op in ops if op.number in places}

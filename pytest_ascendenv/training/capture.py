@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_ascendenv.training import mailbox, stack
 from pytest_ascendenv.training.mailbox import Order
 from pytest_ascendenv.training.record import Observation
+from pytest_ascendenv.training.steps import unknown as step_time_unknown
 from pytest_ascendenv.verdict import Unknown
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 SECONDS = 120.0
 """The time a program has to its first training call, unless the settings say otherwise."""
 MEASURING = 750.0
-"""Seconds added where the throughput is measured: the limits of one measurement taken together, most of them its
+"""Seconds more where the throughput is measured: the limits of one measurement taken together, most of them its
 patience with other measurements on this host."""
 
 _POLL = 0.01  # seconds
@@ -65,17 +66,19 @@ def capture(
     ranks: int | None = None,
     measure: bool = False,
     floor: float | None = None,
+    steps: int | None = None,
 ) -> Program:
     """Run ``command`` ("train.py --config x.yaml", also "-m package") in ``folder`` until it trains.
 
-    Raises Unknown where it does not come to a training call within ``seconds``: with how it ended and the last line of
-    its own code that ran. Nothing of it is left running.
+    With ``steps`` it trains on for so many of them where its device is here: the fact ``step_time``. They have
+    ``seconds`` once more. Raises Unknown where it does not come to a training call within ``seconds``: with how it
+    ended and the last line of its own code that ran. Nothing of it is left running.
     """
     words = _words(command, folder or Path.cwd())
-    limit = seconds + (MEASURING if measure else 0)
     with _mailbox() as mail:
-        order = Order(mail, os.getpid(), seconds, ranks, measure, floor)
-        report = _run(words, order, folder, os.environ if environ is None else environ, limit)
+        order = Order(mail, os.getpid(), seconds, ranks, measure, floor, steps)
+        report = _run(words, order, folder, os.environ if environ is None else environ)
+        report = report or _unfinished(order, folder or Path.cwd())
         output = Path(mail, mailbox.OUTPUT).read_text(errors="replace")
         if report is None:
             raise Unknown(_why(command, order, output, folder or Path.cwd()))
@@ -108,16 +111,14 @@ def _mailbox() -> Any:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(
-    words: list[str], order: Order, folder: Path | None, environ: Mapping[str, str], limit: float
-) -> Report | None:
+def _run(words: list[str], order: Order, folder: Path | None, environ: Mapping[str, str]) -> Report | None:
     from pytest_ascendenv.pipeline import leftovers
 
     before = leftovers.inventory()
     child: subprocess.Popen[bytes] | None = None
     try:
         child = _start(words, order, folder, environ)
-        return _wait(child, order, time.monotonic() + limit)
+        return _wait(child, order)
     finally:
         leftovers.remove(before, *_end(child, order))
 
@@ -145,15 +146,43 @@ def _environ(order: Order, environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _wait(child: subprocess.Popen[bytes], order: Order, deadline: float) -> Report | None:
-    """The report, as soon as there is one; None when the program ended or its time is up."""
-    while time.monotonic() < deadline + _GRACE:
+def _wait(child: subprocess.Popen[bytes], order: Order) -> Report | None:
+    """The report, as soon as there is one; None when the program ended or its time is up.
+
+    Its way to the training call, the measurement there and the steps each have a time of their own.
+    """
+    limits = {"": order.seconds, mailbox.REACHED: MEASURING, mailbox.TRAINS: order.seconds}
+    phase, begun = "", time.monotonic()
+    while time.monotonic() < begun + limits[phase] + _GRACE:
         ended = child.poll() is not None and not _processes(order)
         report: Report | None = mailbox.take(order.folder, mailbox.REPORT)
         if report is not None or ended:
             return report
+        now = _phase(order)
+        if now != phase:
+            phase, begun = now, time.monotonic()
         time.sleep(_POLL)
     return None
+
+
+def _phase(order: Order) -> str:
+    """The last thing that the program has left word of on its way."""
+    return next((name for name in (mailbox.TRAINS, mailbox.REACHED) if Path(order.folder, name).exists()), "")
+
+
+def _unfinished(order: Order, folder: Path) -> Report | None:
+    """What a program left that reached its training call, but not the end of what was to be seen there."""
+    phase = _phase(order)
+    if not phase:
+        return None
+    report: Report = mailbox.take(order.folder, phase)
+    if phase == mailbox.REACHED:
+        return replace(
+            report, measured=f"its measurement was not over after {MEASURING:g} s, or the program ended in it"
+        )
+    call = report.observation.calls[0]
+    fact = step_time_unknown(f"{_ending(order, folder)} before {order.steps} steps were over", call.site)
+    return replace(report, observation=replace(report.observation, calls=[call.having(fact)]))
 
 
 def _end(child: subprocess.Popen[bytes] | None, order: Order) -> tuple[set[int], set[str]]:
@@ -205,3 +234,16 @@ def _why(command: str, order: Order, output: str, folder: Path) -> str:
         reason = "ended without a training call and left no word, as a killed process does"
     lines = [line for line in output.splitlines() if line.strip()][-_LINES:]
     return f"{command}: {reason}" + "".join(f"\n    | {line}" for line in lines)
+
+
+def _ending(order: Order, folder: Path) -> str:
+    """How a program that was let train came to a stop."""
+    end: End | None = mailbox.take(order.folder, mailbox.END)
+    frozen = stack.last_own_line(Path(order.folder, mailbox.STACK), folder)
+    if end is not None:
+        return f"the program {end.how} at {end.place or 'an unknown line'}"
+    if frozen.fatal:
+        return f"the program died ({frozen.fatal}) at {frozen.place}"
+    if frozen.place:
+        return f"{order.seconds:g} s were over, at {frozen.place},"
+    return "the program ended and left no word, as a killed process does,"

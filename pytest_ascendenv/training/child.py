@@ -13,14 +13,15 @@ import os
 import sys
 from dataclasses import dataclass, replace
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import IO, Any
 
-from pytest_ascendenv.training import mailbox, site
+from pytest_ascendenv.training import mailbox, site, steps
 from pytest_ascendenv.training.hooks import Handler, Hooks
 from pytest_ascendenv.training.mailbox import Order
 from pytest_ascendenv.training.record import Observation, TrainingCall
 from pytest_ascendenv.training.shims import Shims
 from pytest_ascendenv.training.spies import Spies
+from pytest_ascendenv.training.steps import Steps
 from pytest_ascendenv.verdict import Fact
 
 
@@ -48,7 +49,8 @@ def start() -> None:
         _tell_the_end(order, hooks)
     seen = Observation(captured=True)
     shims = Shims(seen, hooks, order.ranks)
-    spies = Spies(seen, hooks, stop=_Stop(order, seen, shims), asked=shims.asked)
+    stop = _Stop(order, seen, shims, hooks)
+    spies = Spies(seen, hooks, stop, shims.asked, stop.steps)
 
     def watch(mindspore: ModuleType) -> None:
         shims.install(mindspore)
@@ -58,28 +60,74 @@ def start() -> None:
 
 
 class _Stop:
-    """Called at the first training call, on whatever thread it comes; does not return."""
+    """Called at the first training call, on whatever thread it comes; returns only where steps are to be run."""
 
-    def __init__(self, order: Order, seen: Observation, shims: Shims) -> None:
+    def __init__(self, order: Order, seen: Observation, shims: Shims, hooks: Hooks) -> None:
         self.order = order
         self.seen = seen
         self.shims = shims
+        self.hooks = hooks
+        self.steps = Steps(order.steps, self._finish, seen.notes) if order.steps else None
+        self.report = Report(seen)
 
     def __call__(self, dataset: Any) -> None:
+        if self.steps and self.steps.active:
+            return
         try:
             measured = self._look(dataset)
+            self.report = Report(_frozen(self.seen), measured)
+            if self._goes_on():
+                return
         except Exception as error:  # a fault of ours must not become one of the program's
             self.seen.unread.append(f"the training call could not be read: {error!r}")
-            measured = None
-        mailbox.put(self.order.folder, mailbox.REPORT, Report(self.seen, measured))
+            self.report = Report(self.seen)
+        self._end()
+
+    def _end(self) -> None:
+        mailbox.put(self.order.folder, mailbox.REPORT, self.report)
         _leave()
+
+    def _goes_on(self) -> bool:
+        """Whether steps are run now; where they cannot be, the report says why."""
+        if self.steps is None or not self.report.observation.calls:
+            return False
+        place = self.report.observation.calls[0].site
+        why = self._why_not()
+        if why:
+            self._adds(steps.unknown(f"no step was run: {why}", place))
+            return False
+        mailbox.put(self.order.folder, mailbox.TRAINS, self.report)
+        if _stack is not None:
+            faulthandler.dump_traceback_later(self.order.seconds, file=_stack)
+        self.steps.begin(place, self.hooks, sys.modules["mindspore"])
+        return True
+
+    def _why_not(self) -> str:
+        if self.seen.on_cpu and self.shims.device != "CPU":
+            return f"the program is for {self.shims.device}, this machine has only a CPU"
+        if "ranks" in self.shims.asked:
+            return "it is one rank of several, and the others are not here"
+        return ""
+
+    def _finish(self, step_time: Fact) -> None:
+        """The steps are over."""
+        self._adds(step_time)
+        self._end()
+
+    def _adds(self, fact: Fact) -> None:
+        seen = self.report.observation
+        notes = list(dict.fromkeys([*seen.notes, *self.seen.notes]))
+        self.report = replace(self.report, observation=replace(seen, calls=[seen.calls[0].having(fact)], notes=notes))
 
     def _look(self, dataset: Any) -> Any:
         seen = self.seen
         seen.calls = [_plain(call) for call in seen.calls[-1:]]
         seen.casts = [mailbox.plain_fact(fact) for fact in seen.casts]
         seen.memory = _resident()
-        return self._measure(dataset) if self.order.measure else None
+        if not self.order.measure:
+            return None
+        mailbox.put(self.order.folder, mailbox.REACHED, Report(seen))
+        return self._measure(dataset)
 
     def _measure(self, dataset: Any) -> Any:
         """The rate of the dataset that was handed to the training call, or why there is none."""
@@ -103,7 +151,20 @@ class _Stop:
         sizes = [math.prod(shape) * kind.itemsize for shape, kind in columns if hasattr(kind, "itemsize")]
         (call,) = self.seen.calls
         fact = Fact("batch_bytes", max(sizes, default=0), call.site, reason="the largest column of a batch")
-        self.seen.calls = [replace(call, facts={**call.facts, "batch_bytes": fact})]
+        self.seen.calls = [call.having(fact)]
+
+
+def _frozen(seen: Observation) -> Observation:
+    """As it is now; what the program does from here on is no part of it."""
+    return replace(
+        seen,
+        calls=list(seen.calls),
+        datasets=list(seen.datasets),
+        refused=list(seen.refused),
+        casts=list(seen.casts),
+        notes=list(seen.notes),
+        unread=list(seen.unread),
+    )
 
 
 def _plain(call: TrainingCall) -> TrainingCall:
@@ -126,11 +187,16 @@ def _leave() -> None:
     os._exit(0)
 
 
+_stack: IO[str] | None = None
+"""Where the program's own process leaves its stack when its time is up."""
+
+
 def _tell_the_end(order: Order, hooks: Hooks) -> None:
     """Leave word of where the program was when its time was up, and of where and how it ended."""
-    stack = open(os.path.join(order.folder, mailbox.STACK), "w")  # noqa: SIM115  # open while the program lives
-    faulthandler.enable(stack)
-    faulthandler.dump_traceback_later(order.seconds, file=stack)
+    global _stack
+    _stack = open(os.path.join(order.folder, mailbox.STACK), "w")  # noqa: SIM115  # open while the program lives
+    faulthandler.enable(_stack)
+    faulthandler.dump_traceback_later(order.seconds, file=_stack)
 
     own, started_in = os.getpid(), os.getcwd()
 

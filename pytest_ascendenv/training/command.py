@@ -33,7 +33,10 @@ NAMES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that capture a program; ``--json`` and ``--cwd`` where nobody else has added them."""
     parser.add_argument("--program", metavar="FILE", help='a training program with its arguments ("train.py --x 1")')
-    parser.add_argument("--ranks", type=int, metavar="N", help="the number of processes of the job")
+    parser.add_argument("--ranks", type=_count, metavar="N", help="the number of processes of the job")
+    parser.add_argument(
+        "--steps", type=_count, metavar="N", help="run and time so many steps, where its device is here"
+    )
     parser.add_argument(
         "--timeout", type=float, default=SECONDS, metavar="S", help="seconds to the first training call (%(default)g)"
     )
@@ -42,6 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--cwd", metavar="DIR", help="the folder the program is started in")
     if "--json" not in present:
         parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -53,6 +62,7 @@ def run(given: argparse.Namespace) -> int:
             environ=os.environ,
             seconds=given.timeout,
             ranks=given.ranks,
+            steps=given.steps,
         )
     except Unknown as reason:
         if given.json:
@@ -108,7 +118,7 @@ def notes(program: Program) -> list[str]:
 def as_text(program: Program) -> str:
     call = program.observation.calls[0]
     lines = [f"{program.command}, stopped at {call.title}", ""]
-    lines += [f"  {fact}" + (f"  ({fact.reason})" if fact.reason else "") for fact in facts(program).values()]
+    lines += [f"  {fact}" + _aside(fact) for fact in facts(program).values()]
     lines += ["", "  dataset, from the source to the last operation:"]
     for one in call.operations or ():
         python = {True: "Python", False: "C++", None: "Python or C++"}[one.python]
@@ -116,6 +126,11 @@ def as_text(program: Program) -> str:
         lines.append(f"    {one.title}: {one.workers} workers ({one.workers_source}), {python}{where}")
         lines += [f"      {one.idle}"] if one.idle else []
     return "\n".join([*lines, "", *(f"  note: {note}" for note in notes(program))])
+
+
+def _aside(fact: Fact) -> str:
+    """The reason, where the fact does not say it by itself."""
+    return f"  ({fact.reason})" if fact.reason and fact.status in ("known", "unset") else ""
 
 
 def main(argv: list[str]) -> int:

@@ -18,6 +18,10 @@ from pytest_ascendenv.verdict import Fact
 
 VARIABLE = "ASCENDENV_CAPTURE"
 REPORT = "report"
+REACHED = "reached"
+"""As REPORT, before the throughput is measured."""
+TRAINS = "trains"
+"""As REPORT, before steps are run."""
 END = "end"
 STACK = "stack"
 OUTPUT = "output"
@@ -29,7 +33,7 @@ class Order:
     """What is wanted of the child. ``captor`` is the process that started it; ``seconds`` is its whole limit.
 
     ``ranks`` is the declared size of the job; ``measure`` asks for the throughput of the training dataset, ended early
-    where ``floor`` (samples/s) is clearly met or missed.
+    where ``floor`` (samples/s) is clearly met or missed; ``steps`` is how many steps are to be run and timed.
     """
 
     folder: str
@@ -38,6 +42,7 @@ class Order:
     ranks: int | None = None
     measure: bool = False
     floor: float | None = None
+    steps: int | None = None
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> Order:

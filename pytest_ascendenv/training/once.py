@@ -60,6 +60,7 @@ class Captured:
                 ranks=declared.ranks,
                 measure=measure,
                 floor=floor,
+                steps=declared.steps,
             )
         except Unknown as reason:
             return reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pytest_ascendenv.training.amp import Precision
 from pytest_ascendenv.training.dataset import Operation
@@ -37,6 +37,10 @@ class TrainingCall:
     jitted: Jitted = Jitted()
     operations: tuple[Operation, ...] | None = None
     error: str = ""
+
+    def having(self, fact: Fact) -> TrainingCall:
+        """The same call with one more fact."""
+        return replace(self, facts={**self.facts, fact.name: fact})
 
     @property
     def title(self) -> str:

@@ -61,7 +61,7 @@ def last_statement(file: str) -> str:
         body = ast.parse(Path(file).read_text(encoding="utf-8")).body
     except (OSError, ValueError, SyntaxError):
         return file
-    while body and isinstance(body[-1], ast.If):
+    while body and isinstance(body[-1], ast.If) and "__name__" in ast.unparse(body[-1].test):
         body = body[-1].body
     return place(file, body[-1].lineno) if body else file
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
 import sys
-import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -14,9 +12,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from pytest_ascendenv.training import amp, dataset, reach, read, site
+from pytest_ascendenv.training import amp, calls, dataset, reach, read, site
 from pytest_ascendenv.training.hooks import Hooks
-from pytest_ascendenv.training.record import DatasetSeen, Jitted, ModelRefused, Observation, TrainingCall
+from pytest_ascendenv.training.record import DatasetSeen, Jitted, Observation, TrainingCall
+from pytest_ascendenv.training.setups import Setups, Thread
+from pytest_ascendenv.training.steps import Steps
 from pytest_ascendenv.verdict import Fact, Unknown
 
 __tracebackhide__ = True  # of all frames here: what a wrong call raises points at the user's line
@@ -25,11 +25,7 @@ Stop = Callable[[Any], None]
 """Told of a training call before it runs, with the live dataset (None where it is not known)."""
 
 
-class _Thread(threading.local):
-    """What one thread is in the middle of."""
-
-    depth = 0
-    casting = 0
+class _Thread(Thread):
     fed_by: DatasetSeen | None = None
     live: Any = None
     sink: read.Facts | None = None
@@ -42,15 +38,20 @@ class Spies:
     """
 
     def __init__(
-        self, seen: Observation, hooks: Hooks, stop: Stop | None = None, asked: Mapping[str, Fact] | None = None
+        self,
+        seen: Observation,
+        hooks: Hooks,
+        stop: Stop | None = None,
+        asked: Mapping[str, Fact] | None = None,
+        steps: Steps | None = None,
     ) -> None:
         self.seen = seen
         self.hooks = hooks
         self.stop = stop
         self.asked = {} if asked is None else asked
-        self.sites: dict[str, str] = {}
+        self.timed = steps
         self._here = _Thread()
-        self._models: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self.setups = Setups(seen, hooks, self._here)
         self._iterators: weakref.WeakKeyDictionary[Any, tuple[DatasetSeen, Any]] = weakref.WeakKeyDictionary()
         self._steps: set[tuple[Any, ...]] = set()
         self._no_steps: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -59,7 +60,6 @@ class Spies:
         """Once ``mindspore`` is loaded, with all that its import brings along."""
         self.seen.on_cpu = read.device() == "CPU"
         watch, nn, train = self.hooks.watch, mindspore.nn, mindspore.train
-        watch(train.Model, "__init__", self._model)
         for name in ("train", "fit"):
             watch(train.Model, name, functools.partial(self._trains, name))
         for name in ("eval", "predict"):
@@ -71,16 +71,8 @@ class Spies:
         for module, name in (("mindspore.ops.composite.base", "_Grad"), (_api(), "_JitExecutor")):
             owner = getattr(importlib.import_module(module), name, None)
             watch(owner, "__call__", self._gradient if name == "_Grad" else self._jit)
-        self._watch_settings(mindspore)
+        self.setups.install(mindspore)
         self._watch_data(mindspore)
-
-    def _watch_settings(self, mindspore: types.ModuleType) -> None:
-        watch = self.hooks.watch
-        watch(mindspore, "set_context", self._set_context)
-        watch(mindspore, "set_device", self._set_device)
-        watch(mindspore.nn.Cell, "to_float", functools.partial(self._cast, "to_float"))
-        for name in ("auto_mixed_precision", "custom_mixed_precision"):
-            watch(mindspore.amp, name, functools.partial(self._cast, name))
 
     def _watch_data(self, mindspore: types.ModuleType) -> None:
         watch, engine = self.hooks.watch, mindspore.dataset
@@ -95,7 +87,10 @@ class Spies:
     def _trains(self, name: str, original: Any, *args: Any, **kwargs: Any) -> Any:
         if self._here.depth:
             return original(*args, **kwargs)
-        with self._call(self._model_call, name, original, args, kwargs):
+        with self._call(self._model_call, name, original, args, kwargs) as call:
+            if call is not None and self.timed and self.timed.active:
+                sinks = call.facts["sink_in_effect"].value is True
+                args, kwargs = self.timed.of_model(original, args, kwargs, sinks)
             return original(*args, **kwargs)
 
     def _inside(self, original: Any, *args: Any, **kwargs: Any) -> Any:
@@ -103,10 +98,10 @@ class Spies:
             return original(*args, **kwargs)
 
     def _model_call(self, name: str, original: Any, args: Any, kwargs: Any) -> TrainingCall | None:
-        bound = _bind(original, args, kwargs)
+        bound = calls.bind(original, args, kwargs)
         if bound is None:
             return None
-        given = _given(original, args, kwargs)
+        given = calls.given(original, args, kwargs)
         model, data, here = bound["self"], bound.get("train_dataset"), site.caller()
         self._here.live = data
         operations = self._walk(data)
@@ -114,20 +109,23 @@ class Spies:
         found = reach.of(network)
         precision = amp.read([network])
         asked = bound.get("dataset_sink_mode")
-        facts = read.model(model, precision, self._models.get(model, ""))
+        facts = read.model(model, precision, self.setups.models.get(model, ""))
         facts |= read.sink(asked, bound.get("sink_size"), here, self._device(), "dataset_sink_mode" in given)
         facts["epochs"] = Fact("epochs", bound.get("epoch"), here)
-        facts["callbacks"] = Fact("callbacks", _names_of(bound.get("callbacks")), here)
+        facts["callbacks"] = Fact("callbacks", calls.names_of(bound.get("callbacks")), here)
         return self._record(f"Model.{name}", here, facts, precision, _jitted(found), operations)
 
     def _data_sink(self, original: Any, *args: Any, **kwargs: Any) -> Any:
         if self._here.depth:
             return original(*args, **kwargs)
-        with self._call(self._sink_call, original, args, kwargs):
-            return original(*args, **kwargs)
+        with self._call(self._sink_call, original, args, kwargs) as call:
+            step = original(*args, **kwargs)
+        if call is not None and self.timed and self.timed.active:
+            return self.timed.of_sink(step, call.facts["sink_size"].value)
+        return step
 
     def _sink_call(self, original: Any, args: Any, kwargs: Any) -> TrainingCall | None:
-        bound = _bind(original, args, kwargs)
+        bound = calls.bind(original, args, kwargs)
         if bound is None:
             return None
         here = site.caller()
@@ -136,7 +134,7 @@ class Spies:
         precision = amp.read(found.networks, found.marks) if found.networks else None
         facts = read.loop(found, precision, here) | read.data_sink(bound["sink_size"], here, self._device())
         whole = bound.get("jit_config") is not None
-        jitted = Jitted((_name(bound["fn"]),), found.whole_step) if whole else _jitted(found)
+        jitted = Jitted((calls.name(bound["fn"]),), found.whole_step) if whole else _jitted(found)
         return self._record("data_sink", here, facts, precision, jitted, self._walk(bound["dataset"]))
 
     def _one_step(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
@@ -161,7 +159,7 @@ class Spies:
         result = original(grad, fn, *args, **kwargs)
         if self._here.depth or not getattr(grad, "pynative_", False):
             return result
-        with self._step(f"the gradient of {_name(fn)}", fn):
+        with self._step(f"the gradient of {calls.name(fn)}", fn):
             return result
 
     def _jit(self, original: Any, executor: Any, *args: Any, **kwargs: Any) -> Any:
@@ -174,7 +172,7 @@ class Spies:
             self._no_steps.add(function)
             return original(executor, *args, **kwargs)
         own = function.__name__ == "after_grad"
-        title = f"the gradient of {_name(_inner(function))}" if own else f"@jit {_name(function)}"
+        title = f"the gradient of {calls.name(calls.inner(function))}" if own else f"@jit {calls.name(function)}"
         with self._step(title, target, by_jit=not own):
             return original(executor, *args, **kwargs)
 
@@ -190,7 +188,17 @@ class Spies:
         make = self._repeated if key in self._steps else self._loop_call
         with self._call(make, title, target, by_jit):
             self._steps.add(key)
+            if self.timed and self.timed.active:
+                self.timed.started(key, self._transfer())
             yield
+
+    def _transfer(self) -> int:
+        """Steps in one call of a step that fetches its batches itself, as under ``DatasetHelper`` with sink."""
+        sink, live = self._here.sink, self._here.live
+        if not sink or sink["sink_in_effect"].value is not True:
+            return 1
+        size = sink["sink_size"].value
+        return int(size if size > 0 else live.get_dataset_size())
 
     def _repeated(self, *args: Any) -> None:
         return None
@@ -214,7 +222,7 @@ class Spies:
         operations: tuple[dataset.Operation, ...] | None,
     ) -> TrainingCall:
         facts = (
-            read.context(self.sites, here, self.seen.captured)
+            read.context(self.setups.sites, here, self.seen.captured)
             | facts
             | read.dataset(operations, here)
             | read.ranks(here)
@@ -230,7 +238,7 @@ class Spies:
         return self.asked["device_target"].value or "Ascend"
 
     @contextmanager
-    def _call(self, make: Callable[..., TrainingCall | None], *args: Any) -> Iterator[None]:
+    def _call(self, make: Callable[..., TrainingCall | None], *args: Any) -> Iterator[TrainingCall | None]:
         """Note a call before it runs, and afterwards what it raised."""
         call = self._made(make, *args)
         if call is not None:
@@ -239,7 +247,7 @@ class Spies:
             self.stop(self._here.live)
         with self._deeper():
             try:
-                yield
+                yield call
             except BaseException as error:
                 if call is not None:
                     self._failed(call, error)
@@ -254,7 +262,7 @@ class Spies:
             return None
 
     def _unread(self, what: str, error: Exception) -> None:
-        self.seen.unread.append(f"{what} at {site.caller()} could not be read: {_describe(error)}")
+        self.seen.unread.append(f"{what} at {site.caller()} could not be read: {calls.describe(error)}")
 
     def _walk(self, data: Any) -> tuple[dataset.Operation, ...] | None:
         try:
@@ -266,7 +274,7 @@ class Spies:
             return None
 
     def _failed(self, call: TrainingCall, error: BaseException) -> None:
-        self.seen.calls[self.seen.calls.index(call)] = replace(call, error=_describe(error))
+        self.seen.calls[self.seen.calls.index(call)] = replace(call, error=calls.describe(error))
 
     @contextmanager
     def _deeper(self) -> Iterator[None]:
@@ -276,39 +284,7 @@ class Spies:
         finally:
             self._here.depth -= 1
 
-    # -- settings, networks and data --------------------------------------------------------------------------------
-
-    def _model(self, original: Any, model: Any, *args: Any, **kwargs: Any) -> Any:
-        here = site.caller()
-        self._models[model] = here
-        try:
-            return original(model, *args, **kwargs)
-        except Exception as error:
-            bound = _bind(original, (model, *args), kwargs) or {}
-            self.seen.refused.append(ModelRefused(here, str(bound.get("amp_level", "")), _describe(error)))
-            raise
-
-    def _cast(self, name: str, original: Any, *args: Any, **kwargs: Any) -> Any:
-        frame = site.calling_frame()
-        if not self._here.casting and not self._here.depth and frame and site.is_users(frame):
-            level = kwargs.get("amp_level", args[1] if len(args) > 1 else "")
-            self.seen.casts.append(Fact(name, str(level), site.caller()))
-        self._here.casting += 1
-        try:
-            return original(*args, **kwargs)
-        finally:
-            self._here.casting -= 1
-
-    def _set_context(self, original: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(*args, **kwargs)
-        if not self._here.depth:
-            self.sites.update(dict.fromkeys(kwargs, site.caller()))
-        return result
-
-    def _set_device(self, original: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(*args, **kwargs)
-        self.sites["device_target"] = site.caller()
-        return result
+    # -- data --------------------------------------------------------------------------------------------------------
 
     def _iterates(self, original: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
         iterator = original(data, *args, **kwargs)
@@ -327,10 +303,10 @@ class Spies:
 
     def _helper(self, original: Any, *args: Any, **kwargs: Any) -> Any:
         """Trainers that drive ``DatasetHelper`` themselves: the step that follows is fed by it."""
-        bound = _bind(original, args, kwargs)
+        bound = calls.bind(original, args, kwargs)
         if bound is not None and not self._here.depth:
             here, operations = site.caller(), self._walk(bound["dataset"])
-            asked, given = bound["dataset_sink_mode"], "dataset_sink_mode" in _given(original, args, kwargs)
+            asked, given = bound["dataset_sink_mode"], "dataset_sink_mode" in calls.given(original, args, kwargs)
             self._here.sink = read.sink(asked, bound.get("sink_size"), here, self._device(), given)
             self._here.live = bound["dataset"]
             if operations is not None:
@@ -351,42 +327,6 @@ def _says_more(asked: Fact, read: Fact | None) -> bool:
     return asked.status != "unknown" or read is None or read.status != "known" or read.value == 1
 
 
-def _bind(function: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
-    """The arguments by name with the defaults; None where the call is wrong, which MindSpore will say itself."""
-    try:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-    except TypeError:
-        return None
-    bound.apply_defaults()
-    return bound.arguments
-
-
-def _given(function: Any, args: Any, kwargs: Any) -> set[str]:
-    """The names of the arguments that a call gives itself."""
-    return set(inspect.signature(function).bind(*args, **kwargs).arguments)
-
-
 def _jitted(found: reach.Reach) -> Jitted:
     whole = any(reach.of(function).whole_step for function in found.jitted)
-    return Jitted(tuple(_name(function) for function in found.jitted), whole)
-
-
-def _inner(after_grad: Any) -> Any:
-    """The user's function inside what ``value_and_grad`` returned."""
-    found = inspect.getclosurevars(after_grad).nonlocals.get("fn", after_grad)
-    return _inner(found) if getattr(found, "__name__", "") == "aux_fn" else found
-
-
-def _name(found: Any) -> str:
-    if getattr(found, "__name__", "") == "aux_fn":
-        found = _inner(found)
-    return str(getattr(found, "__qualname__", type(found).__name__)).replace("<locals>.", "")
-
-
-def _names_of(callbacks: Any) -> list[str]:
-    several = callbacks if isinstance(callbacks, list | tuple) else [] if callbacks is None else [callbacks]
-    return [type(callback).__name__ for callback in several]
-
-
-def _describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    return Jitted(tuple(calls.name(function) for function in found.jitted), whole)

@@ -15,6 +15,7 @@ from pytest_ascendenv.pipeline.cause import Intruder, Load, at_rest, cause
 
 # Medians of the recorded trials: two CPUs, 1.6 s.
 QUIET = Load(1.6, (0, 1), 2, own=3.0, busy=3.05, waited=0.19, active=4)
+BUSY = Load(1.69, (0, 1), 2, own=2.88, busy=2.75, waited=0.51, active=5)  # MindSpore's default workers
 PINNED = Load(1.6, (0,), 2, own=1.58, busy=1.59, waited=0.88, active=4)
 INTRUDED = Load(1.6, (0,), 2, own=1.09, busy=1.6, waited=1.1, active=4, intruders=(Intruder(7, "train.py", 0.31),))
 SLEEPING = Load(1.6, (0, 1), 2, own=0.2, busy=0.25, waited=0.016, active=1)
@@ -25,6 +26,8 @@ SLEEPING_INTRUDED = Load(1.6, (0,), 2, own=0.2, busy=1.4, waited=0.06, active=1)
     ("load", "kind"),
     [
         (QUIET, "CPU-BOUND"),
+        (BUSY, "CPU-BOUND"),
+        (replace(BUSY, active=24), "CROWDED"),
         (PINNED, "CROWDED"),
         (INTRUDED, "STARVED"),
         (replace(INTRUDED, own=1.2), "STARVED"),
@@ -34,7 +37,8 @@ SLEEPING_INTRUDED = Load(1.6, (0,), 2, own=0.2, busy=1.4, waited=0.06, active=1)
         (replace(INTRUDED, busy=None, why="lxcfs"), "UNKNOWN"),
         (replace(INTRUDED, waited=None), "UNKNOWN"),
     ],
-    ids=["quiet", "pinned", "intruded", "less", "sleeping", "sleeping, intruded", "quota", "no stat", "no schedstat"],
+    ids=["quiet", "busy", "many workers", "pinned", "intruded", "less", "sleeping", "sleeping, intruded", "quota",
+         "no stat", "no schedstat"],
 )  # fmt: skip
 def test_the_recorded_figures_give_the_planted_cause(load, kind):
     assert cause(load).kind == kind
@@ -49,7 +53,7 @@ def test_who_took_which_cores_is_said():
 
 def test_crowding_blames_the_binding_only_where_there_is_one():
     assert "1 of 2 CPUs" in cause(PINNED).fix
-    assert "fewer workers" in cause(replace(PINNED, cores=(0, 1), own=3.1, busy=3.2)).fix
+    assert "fewer workers" in cause(replace(BUSY, active=24)).fix
 
 
 def test_the_rate_on_free_cores_is_only_estimated_under_starvation():

@@ -123,8 +123,12 @@ def test_the_users_function_is_named_with_its_place(ds):
     assert "test_stages.py:" in stage.title
 
 
-def test_a_slow_reader_is_not_blamed_on_the_pipeline(ds):
-    stage = stages.find(pipeline(ds), reader=lambda batch: time.sleep(0.02))
+@pytest.mark.parametrize(
+    "work", [lambda batch: time.sleep(0.02), lambda batch: [spin(None) for _ in range(5)]], ids=["waits", "computes"]
+)
+def test_a_slow_reader_is_not_blamed_on_the_pipeline(ds, work):
+    """One that computes holds the interpreter's lock, so that the Python operations look slow and the queues empty."""
+    stage = stages.find(pipeline(ds), reader=work)
     assert stage.place == CONSUMER
     assert stage.title == "the reader of the pipeline"
 
