@@ -176,6 +176,8 @@ def _unfinished(order: Order, folder: Path) -> Report | None:
     if not phase:
         return None
     report: Report = mailbox.take(order.folder, phase)
+    if phase == mailbox.REACHED and not order.measure:
+        return report
     if phase == mailbox.REACHED:
         return replace(
             report, measured=f"its measurement was not over after {MEASURING:g} s, or the program ended in it"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import faulthandler
-import math
 import os
 import sys
 from dataclasses import dataclass, replace
@@ -124,10 +123,11 @@ class _Stop:
         seen.calls = [_plain(call) for call in seen.calls[-1:]]
         seen.casts = [mailbox.plain_fact(fact) for fact in seen.casts]
         seen.memory = _resident()
-        if not self.order.measure:
-            return None
         mailbox.put(self.order.folder, mailbox.REACHED, Report(seen))
-        return self._measure(dataset)
+        measured = self._measure(dataset) if self.order.measure else None
+        if dataset is not None and seen.calls and not isinstance(measured, str):
+            self._sample(dataset)
+        return measured
 
     def _measure(self, dataset: Any) -> Any:
         """The rate of the dataset that was handed to the training call, or why there is none."""
@@ -139,19 +139,20 @@ class _Stop:
             measured = pipeline.measure(dataset, floor=self.order.floor)
         except (pipeline.NotMeasured, TypeError, ValueError) as error:
             return str(error)
-        self._weigh(dataset)
         clamping = self.shims.clamping(dataset)
         return replace(measured, notes=(*measured.notes, clamping)) if clamping else measured
 
-    def _weigh(self, dataset: Any) -> None:
-        """The bytes of the largest column of a batch, where the pipeline tells them; it was seen to run."""
-        if not self.seen.calls or not hasattr(dataset, "output_shapes"):
-            return
-        columns = zip(dataset.output_shapes(), dataset.output_types(), strict=True)
-        sizes = [math.prod(shape) * kind.itemsize for shape, kind in columns if hasattr(kind, "itemsize")]
+    def _sample(self, dataset: Any) -> None:
+        """What only a few rows can tell, of a pipeline that runs as far as is known."""
+        from pytest_ascendenv.training import sampling
+
         (call,) = self.seen.calls
-        fact = Fact("batch_bytes", max(sizes, default=0), call.site, reason="the largest column of a batch")
-        self.seen.calls = [call.having(fact)]
+        if call.operations:
+            call = replace(call, operations=sampling.with_costs(dataset, call.operations))
+        size = sampling.largest_column(dataset) if call.facts["sink_mode"].value is True else None
+        if size is not None:
+            call = call.having(Fact("batch_bytes", size, call.site, reason="the largest column of a batch"))
+        self.seen.calls = [call]
 
 
 def _frozen(seen: Observation) -> Observation:

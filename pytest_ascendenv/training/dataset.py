@@ -25,6 +25,15 @@ _PARALLEL = {"MapDataset", "BatchDataset", "PaddedBatchDataset", "FilterDataset"
 
 
 @dataclass(frozen=True)
+class Cost:
+    """Seconds that the Python functions of an operation take for one row (a batch, for a per_batch_map), by the clock
+    and on a core."""
+
+    wall: float
+    cpu: float
+
+
+@dataclass(frozen=True)
 class Operation:
     """One operation of a pipeline.
 
@@ -34,7 +43,7 @@ class Operation:
     (repeat, shuffle, zip …); ``idle`` is the reason why the workers asked for cannot act. ``equivalents`` are C++
     operations of MindSpore with the name of a Python one here. ``row_bytes`` is the shared memory of one row, in and
     out together, where the program fixes it (max_rowsize). ``files`` of an image folder are how many were counted
-    (no more than FILES are) and their mean size in bytes.
+    (no more than FILES are) and their mean size in bytes. ``cost`` is known of worker processes in a captured program.
     """
 
     kind: str
@@ -54,6 +63,7 @@ class Operation:
     row_bytes: int | None = None
     equivalents: tuple[str, ...] = ()
     files: tuple[int, int] | None = None
+    cost: Cost | None = None
 
     @property
     def title(self) -> str:
@@ -89,7 +99,17 @@ def walk(dataset: Any) -> tuple[Operation, ...]:
         raise Unknown(f"a {type(dataset).__name__} is no mindspore.dataset pipeline")
     if type(dataset).__name__ == "DataLoader":
         return (_data_loader(dataset),)
-    return tuple(_operation(node) for node in _from_source(dataset))
+    return tuple(_operation(node) for node in nodes(dataset))
+
+
+def nodes(dataset: Any) -> list[Any]:
+    """MindSpore's own objects of the operations, from the sources to the last one."""
+    return list(_from_source(dataset))
+
+
+def is_python(operation: Any) -> bool:
+    """Whether a function or transform of an operation certainly runs as Python code."""
+    return bool(_step(operation, None).python)
 
 
 def is_dataset(found: Any) -> bool:

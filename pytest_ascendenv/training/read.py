@@ -25,7 +25,7 @@ def context(sites: Mapping[str, str], site: str, from_start: bool = False) -> Fa
 
     ``from_start``: it was watched since MindSpore was imported, so what has no site was never set.
     """
-    facts = [_mode(sites, site, from_start), _device(sites, site), _jit_level(sites), _graph_kernel(sites)]
+    facts = [_mode(sites, site, from_start), _device(sites, site), _jit_level(sites), _graph_kernel(sites, from_start)]
     if os.environ.get("MS_JIT") == "0":
         facts.append(Fact("ms_jit", "0", "environment variable MS_JIT"))
     return {fact.name: fact for fact in facts}
@@ -60,8 +60,10 @@ def _jit_level(sites: Mapping[str, str]) -> Fact:
     return Fact("jit_level", level, sites.get("jit_level", sites.get("jit_config", 'get_context("jit_level")')))
 
 
-def _graph_kernel(sites: Mapping[str, str]) -> Fact:
+def _graph_kernel(sites: Mapping[str, str], from_start: bool) -> Fact:
     value = bool(sys.modules["mindspore"].get_context("enable_graph_kernel"))
+    if from_start and "enable_graph_kernel" not in sites:
+        return Fact.unset("graph_kernel", value, 'get_context("enable_graph_kernel")', "MindSpore's default")
     return Fact("graph_kernel", value, sites.get("enable_graph_kernel", 'get_context("enable_graph_kernel")'))
 
 

@@ -274,7 +274,8 @@ class Spies:
             return None
 
     def _failed(self, call: TrainingCall, error: BaseException) -> None:
-        self.seen.calls[self.seen.calls.index(call)] = replace(call, error=calls.describe(error))
+        told = replace(call, error=calls.describe(error))
+        self.seen.calls[:] = [told if one is call else one for one in self.seen.calls]
 
     @contextmanager
     def _deeper(self) -> Iterator[None]:
