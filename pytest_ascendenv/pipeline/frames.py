@@ -27,7 +27,7 @@ def is_users(file: str) -> bool:
 
 def raised(error: BaseException) -> Raised:
     """An exception of the pipeline as text, with the user's line that raised it."""
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    text = _text(error)
     wrapped = _wrapped(str(error))
     if wrapped is not None:
         kind, message, where = wrapped
@@ -35,6 +35,17 @@ def raised(error: BaseException) -> Raised:
         kind, message = type(error).__name__, _first_line(error)
         where = _innermost([(f.filename, f.lineno or 0, f.name) for f in traceback.extract_tb(error.__traceback__)])
     return Raised(kind, message, where, text)
+
+
+def _text(error: BaseException) -> str:
+    """The traceback as Python writes it, without the frames of this package that read the pipeline."""
+    shown: traceback.TracebackException | None = traceback.TracebackException.from_exception(error)
+    first = shown
+    while shown is not None:
+        kept = [frame for frame in shown.stack if not frame.filename.startswith(_PACKAGE)]
+        shown.stack = traceback.StackSummary.from_list(kept)
+        shown = shown.__cause__ or shown.__context__
+    return "".join(first.format()) if first else ""
 
 
 def _wrapped(text: str) -> tuple[str, str, str] | None:

@@ -219,8 +219,12 @@ def test_an_exception_of_a_generator_is_the_users_own_line(traces):
         yield 1
         raise KeyError("lost")
 
-    with pytest.raises(PipelineError, match=r"KeyError: 'lost' \(test_measuring.py:\d+ in lost\), after 1 batches"):
+    with pytest.raises(
+        PipelineError, match=r"KeyError: 'lost' \(test_measuring.py:\d+ in lost\), after 1 batches"
+    ) as error:
         measure(lost())
+    assert 'raise KeyError("lost")' in error.value.raised.traceback
+    assert "pytest_ascendenv" not in error.value.raised.traceback  # the frames that only read it
 
 
 def test_a_pipeline_that_exits_ends_only_its_measurement(traces):
