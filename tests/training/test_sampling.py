@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
 import pytest
 from test_program_rules import judge
 
 from pytest_ascendenv.training import dataset, sampling
 from pytest_ascendenv.training.record import DatasetSeen, Observation
+
+np = pytest.importorskip("numpy", reason="numpy comes with MindSpore, which is not installed")
 
 
 class Rows:
