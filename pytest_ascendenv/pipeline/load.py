@@ -26,6 +26,7 @@ class Moment:
     time: float
     cores: tuple[int, ...]
     threads: Threads
+    used: float
     busy: int | None
     throttled: int | None
 
@@ -37,8 +38,14 @@ Ticks = dict[int, tuple[int, int]]
 def moment() -> Moment:
     """The counters of this process, its descendants and its cores: about a millisecond."""
     cores = tuple(sorted(os.sched_getaffinity(0)))
+    own = os.getpid()
     return Moment(
-        time.perf_counter(), cores, processes.threads(os.getpid()), _busy(cores), cpu.throttled(Host(environ={}))
+        time.perf_counter(),
+        cores,
+        processes.threads(own),
+        processes.cpu_seconds(own),
+        _busy(cores),
+        cpu.throttled(Host(environ={})),
     )
 
 
@@ -58,7 +65,8 @@ def load(before: Moment, after: Moment, first: tuple[float, Ticks] | None) -> Lo
     seconds = after.time - before.time
     busiest = max(spent.values(), key=lambda thread: thread.run + thread.wait, default=None)
     busy = None if before.busy is None or after.busy is None else (after.busy - before.busy) / _TICK
-    own = sum(thread.run for thread in spent.values()) / 1e9
+    living = sum(thread.run for thread in spent.values()) / 1e9
+    own = max(living, after.used - before.used)  # a dataset read again ends the threads of its last epoch
     throttled = (after.throttled or 0) - (before.throttled or 0)
     seen = Load(
         seconds,
@@ -66,7 +74,7 @@ def load(before: Moment, after: Moment, first: tuple[float, Ticks] | None) -> Lo
         os.cpu_count() or len(after.cores),
         own,
         busy,
-        None if busiest is None or own == 0 else busiest.wait / 1e9,
+        None if busiest is None or living == 0 else busiest.wait / 1e9,
         max(0, throttled),
         sum(thread.run + thread.wait >= ACTIVE * seconds * 1e9 for thread in spent.values()),
         why="" if busy is not None else _why(),

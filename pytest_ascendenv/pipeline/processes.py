@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
+_TICK = os.sysconf("SC_CLK_TCK")
+_CPU = slice(
+    11, 15
+)  # of /proc/PID/stat, counted from the state: own time in user and kernel mode, and reaped children's
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,11 @@ def threads(root: int) -> Threads:
                 continue
             found[int(task)] = Thread(int(run), int(wait))
     return found
+
+
+def cpu_seconds(root: int) -> float:
+    """CPU time of ``root`` and its descendants, with what their threads and children had that are gone; in ticks."""
+    return sum(sum(map(int, stat(pid)[_CPU])) for pid in (root, *children(root))) / _TICK
 
 
 def spent(before: Threads, after: Threads) -> Threads:

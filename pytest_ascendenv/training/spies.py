@@ -94,8 +94,16 @@ class Spies:
             return original(*args, **kwargs)
 
     def _inside(self, original: Any, *args: Any, **kwargs: Any) -> Any:
-        with self._deeper():
-            return original(*args, **kwargs)
+        """An evaluation: what runs in it is no training, and its time is none of a step's."""
+        timed = None if self._here.depth else self.timed
+        if timed:
+            timed.leaves()
+        try:
+            with self._deeper():
+                return original(*args, **kwargs)
+        finally:
+            if timed:
+                timed.returns()
 
     def _model_call(self, name: str, original: Any, args: Any, kwargs: Any) -> TrainingCall | None:
         bound = calls.bind(original, args, kwargs)

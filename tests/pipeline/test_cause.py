@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -115,6 +116,29 @@ def test_cpu_time_of_the_pipeline_and_its_workers_is_counted(one_core):
     own = measure(spinning(), duration=0.6)
     assert 2 < own.cpu_ms_per_sample < 12
     assert measure(forking(), duration=1.0).cpu_ms_per_sample > 1.5 * own.cpu_ms_per_sample
+
+
+@pytest.mark.parametrize("gone", ["thread", "process"])
+def test_cpu_time_of_what_ended_meanwhile_is_the_pipelines_own(one_core, gone):
+    def spin():
+        end = time.thread_time() + 0.05
+        while time.thread_time() < end:
+            pass
+
+    def handing_over():
+        while True:
+            if gone == "thread":
+                worker = threading.Thread(target=spin)
+                worker.start()
+                worker.join()
+            elif (pid := os.fork()) == 0:
+                spin()
+                os._exit(0)
+            else:
+                os.waitpid(pid, 0)
+            yield 1
+
+    assert measure(handing_over(), duration=1.0).cpu_ms_per_sample > 40
 
 
 def test_a_name_shows_the_script_but_no_argument(tmp_path):

@@ -43,6 +43,11 @@ def test_steps_are_timed_and_no_checkpoint_is_written(tmp_path: Path, how: str, 
     assert [path for path in tmp_path.iterdir() if path.suffix in (".ckpt", ".meta")] == []
 
 
+def test_an_evaluation_between_two_training_calls_is_no_part_of_a_step(tmp_path: Path) -> None:
+    fact, _ = step_time("epochs", tmp_path)
+    assert fact.value < 1  # with an evaluation of 6 s each six timed steps would take 1 s and more
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [

@@ -1,4 +1,4 @@
-"""Trains for real on the CPU that it asks for: ``stepping.py model|loop|fit|short|raises|hangs|rank``."""
+"""Trains for real on the CPU that it asks for: ``stepping.py model|loop|fit|epochs|short|raises|hangs|rank``."""
 
 import sys
 import time
@@ -28,6 +28,11 @@ class Raises(train.Callback):
             raise ArithmeticError("the loss is NaN")
 
 
+class Slow(train.Callback):
+    def on_eval_begin(self, run_context):
+        time.sleep(6)
+
+
 if how == "loop":
     step = ms.value_and_grad(lambda x, y: loss_fn(net(x), y), None, optimizer.parameters)
     for number, (x, y) in enumerate(parts.images().repeat(10).create_tuple_iterator(num_epochs=1)):
@@ -41,6 +46,10 @@ else:
     model = train.Model(net, loss_fn, optimizer, metrics={"accuracy"}, amp_level="O0")
     if how == "fit":
         model.fit(10, parts.images(), parts.images(), callbacks=callbacks, dataset_sink_mode=False)
+    elif how == "epochs":
+        for _ in range(10):
+            model.train(1, parts.images(), callbacks, dataset_sink_mode=False)
+            model.eval(parts.images(), [Slow()], dataset_sink_mode=False)
     else:
         epochs = 1 if how == "short" else 10
         model.train(epochs, parts.images(), callbacks, dataset_sink_mode=True)
