@@ -192,14 +192,17 @@ def rate(runs: int, names: list[str]) -> None:
         print(f"period {period * 1e6:6.0f} us: {median(ratios):.3f} [{min(ratios):.3f}-{max(ratios):.3f}]")
 
 
-INTRUDER = "import sys, time, random\nwhile True:\n    end = time.time() + {on}\n    while time.time() < end: pass\n    time.sleep({off})"  # noqa: E501
+INTRUDER = "import os, time, random\nwhile os.getppid() == {parent}:\n    end = time.time() + {on}\n    while time.time() < end: pass\n    time.sleep({off})"  # noqa: E501
 
 
 @contextmanager
 def on_cores(cores: set[int], intruders: int = 0, on: str = "1", off: str = "0") -> Iterator[None]:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
-    hogs = [subprocess.Popen([sys.executable, "-c", INTRUDER.format(on=on, off=off)]) for _ in range(intruders)]
+    hogs = [
+        subprocess.Popen([sys.executable, "-c", INTRUDER.format(parent=os.getpid(), on=on, off=off)])
+        for _ in range(intruders)
+    ]
     try:
         yield
     finally:
