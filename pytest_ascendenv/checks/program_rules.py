@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from pytest_ascendenv.checks.quantities import show_seconds
 from pytest_ascendenv.checks.training import machine, observation, subject
 from pytest_ascendenv.training.record import PYNATIVE
 from pytest_ascendenv.verdict import Fact, Finding, Unknown, Verdict
@@ -142,7 +143,7 @@ def _step_time(call: TrainingCall) -> Iterator[Hit]:
     """No rule, but what everybody wants to know of it."""
     fact = call.facts.get("step_time")
     if fact is not None:
-        known = f"a step takes {1000 * fact.value:.3g} ms ({fact.reason})" if fact.value else ""
+        known = f"a step takes {show_seconds(fact.value)} ({fact.reason})" if fact.value else ""
         yield Hit(known or f"step time unknown: {fact.reason}", (), "", fails=False)
 
 

@@ -2,9 +2,10 @@
 
 From one short profiled pass: an operation whose workers are busy while all others are idle, else the one where the
 queue falls from full to empty. The queues alone miss a per_batch_map that holds the interpreter's lock, the CPU alone
-misses one that sleeps; together they were right on all of eight planted bottlenecks. A reader that hardly waits for a
-batch is slow itself, whatever the queues say: where it holds the interpreter's lock, Python operations stop with it.
-Without a profile the sub-trees are measured one by one.
+misses one that sleeps; together they were right on all of eight planted bottlenecks. Where Python threads fill the one
+core that their lock gives them, the queues run empty before any of them, and the one with most of that core is slow. A
+reader that hardly waits for a batch is slow itself, whatever the queues say: where it holds the lock, Python operations
+stop with it. Without a profile the sub-trees are measured one by one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ BUSY = 0.65
 """Cores that one worker of the slow operation uses at least, where the CPU alone names it."""
 OTHERS = 0.60
 """Share of that above which a second operation is too busy for the CPU alone to tell."""
+LOCK = 0.8
+"""Cores that all threads of Python code use together, from where on the lock is what they wait for. Measured 0.87 to
+0.92 where a per_batch_map took two thirds of it and a Python map a quarter; handing it over costs the rest."""
 SAME = 1.25
 """A sub-tree at most this much faster than the whole still holds the slow operation."""
 HARDLY = 0.1
@@ -81,6 +85,8 @@ def slowest(ops: Sequence[Op], locked: Collection[int] = ()) -> int:
     busy = {op.number: op.cpu * (op.workers if op.number in locked else 1) for op in ops}
     first, *others = sorted(busy, key=lambda number: busy[number], reverse=True)
     if busy[first] >= BUSY and all(busy[number] < OTHERS * busy[first] for number in others):
+        return first
+    if first in locked and sum(busy[number] for number in locked if number in busy) >= LOCK:
         return first
     known = {op.number: op for op in ops}
     drops = {op.number: _input(op, known) - op.fill for op in ops if op.fill is not None}

@@ -51,6 +51,8 @@ class Steps:
         self._first: tuple[int, float] | None = None
         self._timed: tuple[int, float] | None = None
         self._away: float | None = None
+        self._paused: float | None = None
+        self._between: float | None = None
         self._loop: object = None
 
     def begin(self, place: str, hooks: Hooks, mindspore: ModuleType) -> None:
@@ -134,6 +136,16 @@ class Steps:
             _synchronize()
             self.finish(self._fact(self.clock()))
 
+    def ended(self) -> None:
+        """A step of ``Model.train`` is over; what follows is the wait for the next batch."""
+        self._paused = self.clock()
+
+    def resumed(self) -> None:
+        """The next step of it has its batch."""
+        if self._paused is not None and self._timed is not None:
+            self._between = (self._between or 0.0) + self.clock() - max(self._paused, self._timed[1])
+        self._paused = None
+
     def leaves(self) -> None:
         """What follows is no training, such as an evaluation between two epochs."""
         self._away = self.clock()
@@ -141,7 +153,10 @@ class Steps:
     def returns(self) -> None:
         if self._away is not None and self._timed is not None:
             steps, since = self._timed
-            self._timed = steps, since + self.clock() - max(self._away, since)
+            gone = self.clock() - max(self._away, since)
+            self._timed = steps, since + gone
+            if self._paused is not None:
+                self._paused += gone
         self._away = None
 
     def _fact(self, now: float) -> Fact:
@@ -151,8 +166,18 @@ class Steps:
         before, since = self._timed
         timed = self.done - before
         number, took = self._first
-        reason = f"mean of {timed} steps after {before}; the first {number if number > 1 else 'one'} took {took:.2f} s"
-        return Fact("step_time", (now - since) / timed, self._place, reason=reason)
+        how = ", from one call of it to the next" if self._loop is not None else ""
+        if self._between is not None:
+            wait = self._between / timed
+            shown = f"{wait:.2f} s" if wait >= 1 else f"{1000 * wait:.3g} ms"
+            how = f", {shown} of it between two steps, where the batch is read"
+        first = f"the first {number if number > 1 else 'one'} took {took:.2f} s"
+        return Fact(
+            "step_time",
+            (now - since) / timed,
+            self._place,
+            reason=f"mean of {timed} steps after {before}{how}; {first}",
+        )
 
 
 def unknown(reason: str, place: str) -> Fact:
@@ -170,10 +195,14 @@ def _callback(steps: Steps) -> Any:
             if self.last is None:
                 self.last = run_context.original_args().cur_step_num
 
+        def on_train_step_begin(self, run_context: Any) -> None:
+            steps.resumed()
+
         def on_train_step_end(self, run_context: Any) -> None:
             now = run_context.original_args().cur_step_num
             steps.advance(now - (self.last or 0))
             self.last = now
+            steps.ended()
 
         def on_eval_begin(self, run_context: Any) -> None:
             steps.leaves()

@@ -51,6 +51,14 @@ def test_threads_of_python_code_have_one_core_together():
     assert slowest(ops) == SOURCE
 
 
+def test_the_largest_user_of_a_lock_that_is_always_held_is_slow():
+    ops = chain((0.0, 0.29, 2), (0.0, 0.26), (0.98, 0.09))
+    assert slowest(ops, locked={BATCH, MAP, SOURCE}) == BATCH
+    assert slowest(ops, locked={MAP}) == MAP  # the queues: here nobody is kept waiting by a lock
+    light = chain((0.0, 0.12, 2), (0.0, 0.2), (0.98, 0.09))
+    assert slowest(light, locked={BATCH, MAP, SOURCE}) == MAP
+
+
 def test_an_operation_without_a_queue_passes_its_input_on():
     zipped = [
         Op(0, "BatchOp", (1,), 1, 0.0, 0.1),

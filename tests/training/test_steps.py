@@ -111,7 +111,23 @@ def test_a_loop_is_timed_from_step_to_step(timed: tuple[Steps, list[Fact]], cloc
         steps.started("discriminator")  # another loop: not counted
         clock.now += 9.0 if number == 0 else 0.5
     assert found[0].value == pytest.approx(0.5)
-    assert found[0].reason == "mean of 6 steps after 2; the first one took 9.00 s"
+    assert found[0].reason == "mean of 6 steps after 2, from one call of it to the next; the first one took 9.00 s"
+
+
+def test_the_wait_for_the_next_batch_is_told_apart(timed: tuple[Steps, list[Fact]], clock: Clock) -> None:
+    steps, found = timed
+    for number in range(8):
+        steps.resumed()
+        clock.now += 0.5
+        steps.advance(1)
+        steps.ended()
+        clock.now += 9.0 if number == 0 else 1.3
+        if number == 4:
+            steps.leaves()
+            clock.now += 60.0
+            steps.returns()
+    assert found[0].value == pytest.approx(1.8)
+    assert "after 2, 1.30 s of it between two steps, where the batch is read" in found[0].reason
 
 
 def test_an_evaluation_between_the_steps_does_not_count(timed: tuple[Steps, list[Fact]], clock: Clock) -> None:
