@@ -136,32 +136,31 @@ def pytest_benchmark(name: str) -> tuple[float, float]:
     return seen["extra_info"]["samples"] / seen["stats"]["mean"], seen["stats"]["total"]
 
 
-def verdict(runs: int, names: list[str]) -> None:
+def verdict(runs: int, names: list[str], factors: tuple[float, ...] = FACTORS, rivals: bool = True) -> None:
     """Every trial's truth is the mean of a 2 s loop before and one after it: the machine drifts."""
     tally: dict[tuple[str, float], list[tuple[str, float]]] = {}
     for _ in range(runs):
         for name in names:
             given = PIPELINES[name]()
+            rival = loop(given, 5.0) if rivals else 0.0
+            other, took = pytest_benchmark(name) if rivals else (0.0, 0.0)
             true = loop(given, 2.0)
-            rival = loop(given, 5.0)
-            other, took = pytest_benchmark(name)
-            for factor in FACTORS:
+            for factor in factors:
                 begun = time.perf_counter()
                 result = measure(given, floor=factor * true, explain=False)
                 seconds = time.perf_counter() - begun
                 after = loop(given, 2.0)
                 now = fmean((true, after))
                 wanted = "above" if now >= factor * true else "below"
-                note(tally, "ours", factor, result.answer, wanted, seconds)
-                note(tally, "5 s loop", factor, "above" if rival >= factor * true else "below", wanted, 5.0)
-                if other:
-                    note(
-                        tally, "pytest-benchmark", factor, "above" if other >= factor * true else "below", wanted, took
-                    )
+                for who in ("ours", f"ours, {name}"):
+                    note(tally, who, factor, result.answer, wanted, seconds)
+                for who, rate, spent in (("5 s loop", rival, 5.0), ("pytest-benchmark", other, took)):
+                    if rate:
+                        note(tally, who, factor, "above" if rate >= factor * true else "below", wanted, spent)
                 true = after
-    print(f"{'':18}" + "".join(f"{factor:>20g}x" for factor in FACTORS))
+    print(f"{'':18}" + "".join(f"{factor:>20g}x" for factor in factors))
     for who in dict.fromkeys(who for who, _ in tally):
-        print(f"{who:18}" + "".join(f"{summary(tally[who, factor]):>21}" for factor in FACTORS))
+        print(f"{who:18}" + "".join(f"{summary(tally[who, factor]):>21}" for factor in factors))
     print("wrong/inconclusive of the trials, mean seconds")
 
 
@@ -297,8 +296,13 @@ def main() -> None:
     parser.add_argument("what", choices=commands)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--pipelines", nargs="*", default=list(PIPELINES), choices=list(PIPELINES))
+    parser.add_argument(
+        "--factors", nargs="*", default=FACTORS, type=float, help="verdict: floors, times the true rate"
+    )
+    parser.add_argument("--no-rivals", action="store_true", help="verdict: ours alone")
     chosen = parser.parse_args()
-    commands[chosen.what](chosen.runs, chosen.pipelines)
+    options = (tuple(chosen.factors), not chosen.no_rivals) if chosen.what == "verdict" else ()
+    commands[chosen.what](chosen.runs, chosen.pipelines, *options)
 
 
 if __name__ == "__main__":
