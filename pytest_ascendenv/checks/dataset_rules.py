@@ -9,7 +9,8 @@ from pytest_ascendenv.checks.program_rules import Hit, finding
 from pytest_ascendenv.checks.quantities import show_bytes
 from pytest_ascendenv.checks.training import observation, subject
 from pytest_ascendenv.checks.workers import used
-from pytest_ascendenv.training.dataset import FILES, Operation
+from pytest_ascendenv.training.dataset import Operation
+from pytest_ascendenv.training.files import COUNTED
 from pytest_ascendenv.verdict import Fact, Finding, Unknown
 
 if TYPE_CHECKING:
@@ -90,11 +91,12 @@ def _shuffled_batches(tree: Tree, place: str) -> Iterator[Hit]:
 
 def _small_files(tree: Tree, place: str) -> Iterator[Hit]:
     for one in tree:
-        count, mean = one.files or (0, 0)
-        if count >= FILES and mean < SMALL:
+        files = one.files
+        if files and files.count >= COUNTED and files.mean < SMALL:
+            many = f"{files.count}{' or more' if files.count == COUNTED else ''} files"
             yield Hit(
-                f"{one.paths[0]} holds {count} files or more of {show_bytes(mean)} on average, each opened by itself",
-                (Fact("files", f"{count} or more, {show_bytes(mean)} on average", one.paths[0]),),
+                f"{one.title} reads {many} of {show_bytes(files.mean)} on average, each opened by itself",
+                (Fact("files", f"{many}, {show_bytes(files.mean)} on average", files.where),),
                 "pack them into MindRecord files",
                 OPTIMIZE,
                 fails=False,

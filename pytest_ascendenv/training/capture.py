@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -17,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_ascendenv.training import mailbox, stack
+from pytest_ascendenv.training import mailbox, site, stack
 from pytest_ascendenv.training.mailbox import Order
 from pytest_ascendenv.training.record import Observation
 from pytest_ascendenv.training.steps import unknown as step_time_unknown
@@ -36,6 +37,8 @@ patience with other measurements on this host."""
 _POLL = 0.01  # seconds
 _GRACE = 1.0  # seconds for a program that ended to leave word of it, and for its stack to be written
 _KILL = 5.0  # seconds for killed processes to go; one in an uninterruptible call is left behind
+_PYTHON = re.compile(r"python(3(\.\d+)?)?")
+_OPTION = re.compile(r"-([uBOdbqv]+$|[WX])")  # those that leave our own start of the program alone
 _LINES = 8  # of its output, in the reason of a failure
 
 
@@ -84,6 +87,7 @@ def capture(
             raise Unknown(_why(command, order, output, folder or Path.cwd()))
         if report.observation.unread:
             raise Unknown(f"{command}: {report.observation.unread[0]}")
+    report.observation.notes.extend(filter(None, [_other_python(command)]))
     return Program(command, report.observation, folder or Path.cwd(), output[-4000:], report.measured)
 
 
@@ -93,13 +97,30 @@ def _words(command: str, folder: Path) -> list[str]:
         words = shlex.split(command)
     except ValueError as error:
         raise Unknown(f"program = {command!r}: {error}") from None
-    if words and os.path.basename(words[0]) in ("python", "python3"):
+    if words and _PYTHON.fullmatch(os.path.basename(words[0])):
         del words[0]
+    options = []
+    while words and words[0] != "-m" and words[0].startswith("-"):
+        if not _OPTION.match(words[0]):
+            raise Unknown(f"program: {words[0]} before the file is not understood; allowed are -u -B -O -W -X and -m")
+        taken = 2 if words[0] in site.WITH_VALUE else 1
+        options += words[:taken]
+        del words[:taken]
     if not words:
         raise Unknown("program is empty: name a Python file and its arguments")
     if words[0] != "-m" and not (folder / words[0]).is_file():
-        raise Unknown(f"program: there is no file {words[0]} in {folder}")
-    return words
+        tool = f"; {words[0]} is a command: name the Python file, a launch script goes into launch = …"
+        raise Unknown(f"program: there is no file {words[0]} in {folder}" + (tool if shutil.which(words[0]) else ""))
+    return [*options, *words]
+
+
+def _other_python(command: str) -> str:
+    """A note where the program asks for an environment that is not the one it was run in."""
+    named = shlex.split(command)[0]
+    where = os.path.dirname(named)
+    if not where or not _PYTHON.fullmatch(os.path.basename(named)) or where == os.path.dirname(sys.executable):
+        return ""
+    return f"run with {sys.executable}, where pytest is installed, not with {named}"
 
 
 @contextlib.contextmanager

@@ -12,12 +12,11 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 from types import GeneratorType
 from typing import Any, Literal
 
-from pytest_ascendenv.training import site
+from pytest_ascendenv.training import files, site
+from pytest_ascendenv.training.files import Files
 from pytest_ascendenv.verdict import Unknown
 
 ONE_THREAD = "a generator function runs in one thread, num_parallel_workers has no effect"
@@ -42,8 +41,8 @@ class Operation:
     C++ operations and ``where`` the places of the Python ones; ``parallel`` is False where workers mean nothing
     (repeat, shuffle, zip …); ``idle`` is the reason why the workers asked for cannot act. ``equivalents`` are C++
     operations of MindSpore with the name of a Python one here. ``row_bytes`` is the shared memory of one row, in and
-    out together, where the program fixes it (max_rowsize). ``files`` of an image folder are how many were counted
-    (no more than FILES are) and their mean size in bytes. ``cost`` is known of worker processes in a captured program.
+    out together, where the program fixes it (max_rowsize). ``files`` are those of an image folder, or of the longest
+    list of files that the user's source holds. ``cost`` is known of worker processes in a captured program.
     """
 
     kind: str
@@ -62,7 +61,7 @@ class Operation:
     prefetch: int | None = None
     row_bytes: int | None = None
     equivalents: tuple[str, ...] = ()
-    files: tuple[int, int] | None = None
+    files: Files | None = None
     cost: Cost | None = None
 
     @property
@@ -135,6 +134,7 @@ def _operation(node: Any) -> Operation:
     asked = node.num_parallel_workers
     generator = _is_generator(node)
     one_thread = generator and not hasattr(node.source, "__getitem__")
+    paths, counted = _named(node)
     own = asked is not None and not (generator and asked == 1)  # GeneratorDataset puts its default there, 1
     return Operation(
         kind=kind,
@@ -143,7 +143,7 @@ def _operation(node: Any) -> Operation:
         python=python,
         functions=tuple(step.name for step in steps) or _names_of_source(node),
         multiprocessing=bool(getattr(node, "python_multiprocessing", False)) and bool(python),
-        paths=tuple(_paths(node)),
+        paths=tuple(dict.fromkeys([*_paths(node), *paths])),
         where=tuple(step.where for step in steps if step.where),
         asked=asked,
         parallel=not node.children or kind in _PARALLEL,
@@ -153,13 +153,14 @@ def _operation(node: Any) -> Operation:
         prefetch=_prefetch(),
         row_bytes=_row_bytes(getattr(node, "max_rowsize", None)),
         equivalents=tuple(filter(None, (_equivalent(step) for step in steps if step.python))),
-        files=_count_files(node.dataset_dir) if kind == "ImageFolderDataset" else None,
+        files=counted,
     )
 
 
 def _data_loader(loader: Any) -> Operation:
     """``mindspore.dataset.dataloader.DataLoader`` (2.9 and later): 0 workers load in the main process."""
     source = getattr(loader, "dataset", None)
+    paths, counted = files.named(source)
     return Operation(
         kind="DataLoader",
         workers=loader.num_workers,
@@ -167,12 +168,13 @@ def _data_loader(loader: Any) -> Operation:
         python=True,
         functions=(type(source).__name__,),
         multiprocessing=loader.num_workers > 0,
-        paths=tuple(_paths_of_object(source)),
+        paths=paths,
         asked=loader.num_workers or None,
         idle="" if loader.num_workers else "num_workers=0 loads in the main process",
         source="random access" if hasattr(source, "__getitem__") else "iterable",
         batch_size=_integer(getattr(loader, "batch_size", None)),
         prefetch=_integer(getattr(loader, "prefetch_factor", None)),
+        files=counted,
     )
 
 
@@ -205,8 +207,7 @@ def _steps(operations: Iterable[Any]) -> Iterator[_Step]:
 
 def _step(operation: Any, previous: bool | None) -> _Step:
     """C++ or Python: ``implementation`` says so, except for wrapped functions, and None follows the step before."""
-    if type(operation).__name__ == "FuncWrapper":
-        operation = operation.transform
+    operation = _unwrapped(operation)
     implementation = getattr(operation, "implementation", "absent")
     if implementation == "absent":
         called = operation if hasattr(operation, "__code__") else type(operation).__call__
@@ -265,32 +266,27 @@ def _paths(node: Any) -> Iterator[str]:
         for path in found if isinstance(found, list | tuple) else [found]:
             if isinstance(path, str | os.PathLike) and os.fspath(path):
                 yield os.fspath(path)
-    if _is_generator(node):
-        yield from _paths_of_object(node.source)
 
 
-def _paths_of_object(source: Any) -> Iterator[str]:
-    """Absolute or relative names held by a source object that exist as files or directories."""
-    seen: set[str] = set()
-    for value in list(getattr(source, "__dict__", {}).values()):
-        text = str(value) if isinstance(value, str | os.PathLike) else ""
-        if os.sep in text and len(text) < 4096 and text not in seen and os.path.exists(text):
-            seen.add(text)
-            yield text
+def _named(node: Any) -> tuple[tuple[str, ...], Files | None]:
+    """What the program's own source and functions name; none where they are too strange to be looked into."""
+    owners = [_given_source(node.source)] if _is_generator(node) else []
+    owners += [one for one in map(_unwrapped, _operations_of(node)) if not _is_mindspores(one)]
+    try:
+        found, counted = files.named(*owners)
+        if type(node).__name__ == "ImageFolderDataset":
+            counted = files.below(node.dataset_dir)
+    except Exception:  # a user's own container may raise anything
+        return (), None
+    return found, counted
 
 
-FILES = 1000
+def _unwrapped(operation: Any) -> Any:
+    return operation.transform if type(operation).__name__ == "FuncWrapper" else operation
 
 
-def _count_files(folder: str) -> tuple[int, int]:
-    """The first FILES files below a folder, and their mean size in bytes."""
-    sizes = [
-        entry.stat().st_size
-        for entry in islice(
-            (entry for inner, _, names in os.walk(folder) for entry in map(Path(inner).joinpath, names)), FILES
-        )
-    ]
-    return len(sizes), sum(sizes) // max(1, len(sizes))
+def _is_mindspores(operation: Any) -> bool:
+    return type(operation).__module__.startswith("mindspore.")
 
 
 def _equivalent(step: _Step) -> str:

@@ -11,6 +11,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 _OURS = "pytest_ascendenv"
+WITH_VALUE = ("-W", "-X")
+"""Options of Python that take the next word."""
 _NOT_USERS = {"mindspore", "_pytest", "pluggy", *sys.stdlib_module_names} - {"__main__"}
 
 
@@ -69,8 +71,10 @@ def last_statement(file: str) -> str:
 def main_file(started_in: str) -> str:
     """The file of the program; Python takes ``__main__.__file__`` away before the program's last words."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
-    file = spec.origin if spec is not None else next((word for word in sys.orig_argv[1:] if word[:1] != "-"), "")
-    return os.path.join(started_in, file or "")
+    words = sys.orig_argv[1:]
+    while words and words[0].startswith("-"):
+        del words[: 2 if words[0] in WITH_VALUE else 1]
+    return os.path.join(started_in, (spec.origin if spec is not None else "".join(words[:1])) or "")
 
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep

@@ -241,13 +241,22 @@ def test_data_sink_acts_under_pynative_and_a_jitted_step_is_a_graph(captured: An
         ("hangs.py", ["no training call in 2 s", "hangs.py:6", "| waiting for rank 1"]),
         ("crashes.py", ["Segmentation fault", "crashes.py:5"]),
         ("leaves_at_once.py", ["called os._exit(5)", "leaves_at_once.py:3"]),
+        ("python3.11 -u -W ignore ends.py", ["came to its end", "ends.py:4", "| nothing to do"]),
+        ("python -I ends.py", ["-I before the file is not understood", "allowed are -u"]),
         ("no_such_program.py", ["there is no file no_such_program.py"]),
+        ("sh train.sh", ["there is no file sh", "a launch script goes into launch"]),
     ],
 )
 def test_a_program_that_does_not_train(captured: Any, command: str, words: list[str]) -> None:
     with pytest.raises(Unknown) as reason:
         captured(command)
     assert all(word in str(reason.value) for word in words), str(reason.value)
+
+
+def test_the_python_it_was_run_with_is_said_where_another_one_is_named(captured: Any) -> None:
+    notes = captured("/opt/other/bin/python3 blog.py").observation.notes
+    assert any(sys.executable in note and "not with /opt/other/bin/python3" in note for note in notes)
+    assert not any("run with" in note for note in captured("blog.py").observation.notes)
 
 
 def test_an_unknown_program_is_run_once_and_never_passes() -> None:

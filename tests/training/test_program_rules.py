@@ -167,7 +167,7 @@ def test_many_small_files(mindspore: Any, tmp_path: Path) -> None:
     with observing() as seen:
         seen.saw_dataset(mindspore.dataset.ImageFolderDataset(str(tmp_path)))
     finding = judge("dataset_rules", seen)
-    assert any("holds 1000 files or more" in note and "MindRecord" in note for note in finding.notes)
+    assert any("reads 1000 or more files" in note and "MindRecord" in note for note in finding.notes)
 
 
 def test_queues_that_do_not_fit_shared_memory(mindspore: Any) -> None:
