@@ -56,8 +56,14 @@ def named(*owners: Any) -> tuple[tuple[str, ...], Files | None]:
     return tuple(paths), longest
 
 
+def plain(text: str | os.PathLike[Any]) -> str:
+    """The text alone: what numpy or an enum made of it must not travel with it."""
+    return str.__str__(os.fsdecode(text))
+
+
 def below(folder: str) -> Files | None:
     """The first COUNTED files below a folder."""
+    folder = plain(folder)
     found = (os.path.join(inner, name) for inner, _, names in os.walk(folder) for name in names)
     files = list(islice(found, COUNTED))
     counted = _mean(files, len(files))
@@ -110,7 +116,7 @@ def _mean(files: list[str], count: int) -> Files | None:
 
 def _texts(found: Any, name: str, depth: int, seen: set[int]) -> Iterator[_Text]:
     if isinstance(found, str | os.PathLike):
-        yield _Text(name, (str(found),))
+        yield _Text(name, (plain(found),))
         return
     if depth < 0 or id(found) in seen:
         return
@@ -145,12 +151,10 @@ def _spread(found: Any) -> list[Any]:
 
 
 def _texts_in(item: Any) -> list[str]:
-    if isinstance(item, str):
-        return [item]
-    if isinstance(item, os.PathLike):
-        return [str(item)]
+    if isinstance(item, str | os.PathLike):
+        return [plain(item)]
     values = item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
-    return [str(value) for value in islice(values, 8) if isinstance(value, str | os.PathLike)]
+    return [plain(value) for value in islice(values, 8) if isinstance(value, str | os.PathLike)]
 
 
 def _members(found: Any, top: bool) -> Iterator[tuple[str, Any]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_ascendenv.verdict import Fact
+from pytest_ascendenv.verdict import Fact, Unknown
 
 VARIABLE = "ASCENDENV_CAPTURE"
 REPORT = "report"
@@ -52,11 +52,18 @@ class Order:
         return json.dumps(vars(self))
 
 
+@dataclass(frozen=True)
+class _Unwritten:
+    """Left in place of an object that cannot be written."""
+
+    reason: str
+
+
 def put(folder: str, name: str, content: Any) -> bool:
     """Leave an object; False where something of that name is there already, or the folder is gone."""
     draft = Path(folder, f"{name}.{os.getpid()}")
     try:
-        draft.write_bytes(pickle.dumps(content))
+        draft.write_bytes(_written(content))
         os.link(draft, Path(folder, name))
     except OSError:
         return False
@@ -65,12 +72,24 @@ def put(folder: str, name: str, content: Any) -> bool:
     return True
 
 
-def take(folder: str, name: str) -> Any:
-    """The object, or None where there is none."""
+def _written(content: Any) -> bytes:
     try:
-        return _OnlyOurs(io.BytesIO(Path(folder, name).read_bytes())).load()
+        return pickle.dumps(content)
+    except Exception as error:  # whatever an object of the program's may raise
+        return pickle.dumps(_Unwritten(f"{type(error).__name__}: {error}"))
+
+
+def take(folder: str, name: str) -> Any:
+    """The object, or None where there is none; raises Unknown where it cannot be read."""
+    try:
+        found = _OnlyOurs(io.BytesIO(Path(folder, name).read_bytes())).load()
     except FileNotFoundError:
         return None
+    except Exception as error:  # what a program slips in may raise anything
+        raise Unknown(f"what was seen of the program holds more than plain values: {error}") from None
+    if isinstance(found, _Unwritten):
+        raise Unknown(f"what was seen of the program could not be written down: {found.reason}")
+    return found
 
 
 class _OnlyOurs(pickle.Unpickler):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,17 @@ def test_a_list_of_files_is_told_by_its_folder(images: list[str], tmp_path: Path
         assert files is not None
         assert (files.count, files.mean) == (48, 10)
         assert files.where in images
+
+
+def test_texts_of_numpy_and_of_enums_are_plain(images: list[str], tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    root = Enum("Root", {"IMAGES": str(tmp_path)}, type=str).IMAGES
+    for held in (np.array(images), np.array(images, object), list(np.array(images)), [(np.str_(images[0]), 0)]):
+        paths, files = named(Source(names=held))
+        assert files is not None
+        assert {type(text) for text in (*paths, files.where)} == {str}
+    assert named(Source(root=np.str_(tmp_path)))[0] == named(Source(root=root))[0] == (str(tmp_path),)
+    assert type(below(np.str_(tmp_path)).where) is str  # type: ignore[union-attr]
 
 
 def test_names_beside_their_folder(images: list[str], tmp_path: Path) -> None:
