@@ -54,7 +54,10 @@ def dispatch(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _trampoline(code: types.CodeType, number: int) -> types.CodeType:
-    """Code that takes anything and hands it to ``dispatch``, with the free variables of the code it replaces."""
+    """Code that takes anything and hands it to ``dispatch``, with the free variables of the code it replaces.
+
+    It keeps the code of the functions inside: MindSpore looks there for ``after_grad`` before it captures bytecode.
+    """
     free = ", ".join(code.co_freevars)
     source = f"""
 def outer({free}):
@@ -65,7 +68,9 @@ def outer({free}):
         return dispatch({number}, args, kwargs)
 """
     outer = next(part for part in compile(source, __file__, "exec").co_consts if isinstance(part, types.CodeType))
-    return next(part for part in outer.co_consts if isinstance(part, types.CodeType))
+    made = next(part for part in outer.co_consts if isinstance(part, types.CodeType))
+    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return made.replace(co_consts=(*made.co_consts, *inner))
 
 
 def _over(handler: Handler, under: Handler, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
