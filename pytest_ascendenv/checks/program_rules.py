@@ -89,7 +89,8 @@ def _unscaled(call: TrainingCall) -> Iterator[Hit]:
     half = call.precision is not None and "fp16" in call.precision.dtypes
     if level.value == "O3" and half and scale.value is None:
         yield Hit(
-            "O3 computes in fp16 without a loss scale: small gradients become zero",
+            "O3 computes in fp16 without a loss scale: small gradients become zero"
+            + (f" ({scale.reason})" if scale.reason else ""),
             (level, scale),
             "give a loss_scale_manager, or use O2, or bfloat16",
             "MindSpore: amp.build_train_network",

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_ascendenv.training import cells
+
 UNCLEAR = "O2|O3"
 """A network without norm layers is the same at O2 and O3."""
 
@@ -91,14 +93,13 @@ def read(networks: Iterable[Any], marks: Iterable[str] = ()) -> Precision:
 
 def _cells(networks: Iterable[Any]) -> Iterable[Any]:
     """Every cell of the networks once; an optimiser and a loss scale hold parameters too, always at full precision."""
-    nn = sys.modules["mindspore.nn"]
     pending, seen = list(networks), set()
     while pending:
         cell = pending.pop()
-        if id(cell) in seen or isinstance(cell, nn.Optimizer):
+        if id(cell) in seen or isinstance(cell, (*cells.optimizers(), *cells.scale_updates())):
             continue
         seen.add(id(cell))
-        pending += [cell.network] if isinstance(cell, nn.TrainOneStepCell) else cell.cells()
+        pending += [cell.network] if cells.is_step(cell) else cell.cells()
         yield cell
 
 

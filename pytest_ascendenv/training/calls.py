@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from pytest_ascendenv.training import site
+
 
 def bind(function: Any, args: Any, kwargs: Any) -> dict[str, Any] | None:
     """The arguments by name with the defaults; None where the call is wrong, which MindSpore will say itself."""
@@ -36,6 +38,11 @@ def name(found: Any) -> str:
 def names_of(callbacks: Any) -> list[str]:
     several = callbacks if isinstance(callbacks, list | tuple) else [] if callbacks is None else [callbacks]
     return [type(callback).__name__ for callback in several]
+
+
+def unread(what: str, error: BaseException) -> str:
+    """What is said of a call that was seen but not understood."""
+    return f"{what} at {site.caller()} could not be read: {describe(error)}"
 
 
 def describe(error: BaseException) -> str:

@@ -11,29 +11,54 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, cast
 
-from pytest_ascendenv.training import bytecode
+from pytest_ascendenv.training import bytecode, cells
 
 _DEPTH = 4  # calls of the user's own functions that are followed
 
 
+class Kind(Enum):
+    """``GRADIENT``: one that may be for training or for something else; ``UPDATE``: an optimiser, and no gradient."""
+
+    STEP = auto()
+    GRADIENT = auto()
+    UPDATE = auto()
+    OTHER = auto()
+
+
 @dataclass
 class Reach:
-    """Everything found, each object once."""
+    """Everything found, each object once.
+
+    ``gradient``: one is taken. ``by_weights``: one by weights for certain, as in training; one by inputs alone may be
+    for an adversarial example, or a term of the loss.
+    """
 
     networks: list[Any] = field(default_factory=list)
+    parts: list[Any] = field(default_factory=list)
     optimizers: list[Any] = field(default_factory=list)
     scalers: list[Any] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
     jitted: list[Any] = field(default_factory=list)
     gradient: bool = False
+    by_weights: bool = False
     _seen: set[int] = field(default_factory=set)
 
     @property
     def whole_step(self) -> bool:
         """Whether gradient and update both lie in what was looked at."""
         return self.gradient and bool(self.optimizers)
+
+    @property
+    def kind(self) -> Kind:
+        """What a call of it does, as far as is known before."""
+        if self.by_weights or self.whole_step:
+            return Kind.STEP
+        if self.gradient:
+            return Kind.GRADIENT
+        return Kind.UPDATE if self.optimizers else Kind.OTHER
 
 
 def of(*roots: Any) -> Reach:
@@ -54,21 +79,32 @@ def _look(found: Any, reach: Reach, depth: int) -> None:
 
 
 def _cell(cell: Any, reach: Reach, depth: int) -> None:
-    nn = sys.modules["mindspore.nn"]
-    inner = [part for _, part in cell.cells_and_names() if part is cell or id(part) not in reach._seen]
+    every = cells.inside(cell)
+    inner = [part for part in every if part is cell or id(part) not in reach._seen]
     reach._seen.update(id(part) for part in inner)
-    if isinstance(cell, nn.Optimizer):
-        reach.optimizers.append(cell)
+    reach.optimizers += [part for part in inner if cells.is_optimizer(part)]
+    if cells.is_optimizer(cell):
         return
-    if cell.parameters_dict():
+    reach.parts += inner
+    if any(part.parameters_dict(recurse=False) for part in every if not cells.is_optimizer(part)):
         reach.networks.append(cell)
-    reach.optimizers += [part for part in inner if isinstance(part, nn.Optimizer)]
     constructs = [type(part).construct for part in inner]
     reach.jitted += [one for one in constructs if hasattr(one, "__wrapped_by_jit__") and not _is_mindspores(one)]
-    reach.gradient |= isinstance(cell, nn.TrainOneStepCell) or any(
-        _is_gradient(value) for part in inner for value in vars(part).values()
-    )
-    reach.gradient |= any(_makes_gradient(one) for one in set(constructs))
+    for part in inner:
+        _attributes(part, reach, depth)
+    reach.gradient |= cells.is_step(cell) or any(_makes_gradient(one) for one in set(constructs))
+    reach.by_weights |= cells.is_step(cell)
+
+
+def _attributes(cell: Any, reach: Reach, depth: int) -> None:
+    """What a cell holds that is no cell itself; a gradient of MindSpore's own may be that of a function."""
+    for value in list(vars(cell).values()):
+        if _is_gradient(value):
+            _gradient(value, reach, depth)
+        elif _is_scaler(value):
+            _look(value, reach, depth)
+    if isinstance(cell, sys.modules["mindspore.nn"].ForwardValueAndGrad):
+        _look(cell.network, reach, depth)
 
 
 def _makes_gradient(construct: Any) -> bool:
@@ -82,6 +118,7 @@ def _makes_gradient(construct: Any) -> bool:
 
 def _gradient(found: Any, reach: Reach, depth: int) -> None:
     reach.gradient = True
+    reach.by_weights |= is_by_weights(found)
     _through(found, reach, depth)
 
 
@@ -94,7 +131,7 @@ def _through(found: Any, reach: Reach, depth: int) -> None:
 
 def _method(method: types.MethodType, reach: Reach, depth: int) -> None:
     owner = method.__self__
-    if _is_cell(owner):
+    if cells.is_cell(owner):
         _look(owner, reach, depth)
     function = cast(types.FunctionType, method.__func__)
     _look_at_code(function, reach, depth)
@@ -132,16 +169,19 @@ def _several(found: Any, reach: Reach, depth: int) -> None:
         _look(value, reach, depth - 1)
 
 
-def _is_cell(found: Any) -> bool:
-    return isinstance(found, sys.modules["mindspore.nn"].Cell)
-
-
 def _is_gradient(found: Any) -> bool:
     """A gradient function of MindSpore, or what makes one: ``GradOperation``, ``value_and_grad``, ``grad``."""
     if isinstance(found, types.FunctionType):
         return found.__name__ == "after_grad" or found in _makers()
     kind = found if isinstance(found, type) else type(found)
     return kind.__name__ in ("GradOperation", "_Grad", "ForwardValueAndGrad")
+
+
+def is_by_weights(found: Any) -> bool:
+    """Whether this is a gradient by weights, as far as it is known before it is called."""
+    if isinstance(found, types.FunctionType):  # what ``value_and_grad`` or ``grad`` returned
+        found = bytecode.closure(inspect.unwrap(found)).get("grad_")
+    return not isinstance(found, type) and bool(getattr(found, "get_by_list", False))
 
 
 def _is_auxiliary(found: Any) -> bool:
@@ -163,9 +203,9 @@ def _is_scaler(found: Any) -> bool:
 
 _LIBRARIES = {"mindspore", "numpy", *sys.stdlib_module_names}
 _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Reach, int], None]], ...] = (
+    (cells.is_cell, _cell),
     (_is_gradient, _gradient),
     (_is_auxiliary, _through),
-    (_is_cell, _cell),
     (_is_scaler, _scaler),
     (lambda found: isinstance(found, types.MethodType), _method),
     (lambda found: isinstance(found, types.FunctionType), _function),

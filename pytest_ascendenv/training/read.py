@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_ascendenv.training import scaling
 from pytest_ascendenv.training.amp import Precision
 from pytest_ascendenv.training.dataset import Operation
 from pytest_ascendenv.training.reach import Reach
@@ -18,6 +19,9 @@ from pytest_ascendenv.training.record import GRAPH, PYNATIVE
 from pytest_ascendenv.verdict import Fact
 
 Facts = dict[str, Fact]
+
+_BATCHES = {"BatchDataset", "PaddedBatchDataset", "BucketBatchByLengthDataset", "DataLoader"}
+"""What makes batches; without a size of its own, by a function, a sampler or buckets."""
 
 
 def context(sites: Mapping[str, str], site: str, from_start: bool = False) -> Facts:
@@ -67,13 +71,13 @@ def _graph_kernel(sites: Mapping[str, str], from_start: bool) -> Fact:
     return Fact("graph_kernel", value, sites.get("enable_graph_kernel", 'get_context("enable_graph_kernel")'))
 
 
-def model(found: Any, precision: Precision, site: str) -> Facts:
-    """What a ``Model`` was built with; ``site`` is where."""
+def model(found: Any, reach: Reach, precision: Precision, site: str) -> Facts:
+    """What a ``Model`` was built with and what its network holds; ``site`` is where it was built."""
     where = site or "the Model"
     facts = [
         amp_level(precision, getattr(found, "_amp_level", None), where),
         _keep_batchnorm(found, where),
-        _loss_scale(found, where),
+        _loss_scale(found, reach, where),
         _attribute("boost_level", found, "_boost_level", where),
     ]
     if getattr(found, "_optimizer", None) is None:
@@ -103,41 +107,33 @@ def _keep_batchnorm(found: Any, where: str) -> Fact:
     return Fact.unset(fact.name, default, where, "the AMP level decides")
 
 
-def _loss_scale(found: Any, where: str) -> Fact:
-    network = type(getattr(found, "train_network", None)).__name__
+def _loss_scale(found: Any, reach: Reach, where: str) -> Fact:
+    """What is given to ``Model``, or what the step cell that it was given applies."""
     manager = getattr(found, "_loss_scale_manager", None)
     if manager is not None:
-        return Fact("loss_scale", describe_scale(manager), where)
-    if "WithLossScale" in network:
-        return Fact.unset(
-            "loss_scale", "DynamicLossScaleManager", where, f"the level and the step cell say so ({network})"
-        )
-    return Fact.unset("loss_scale", None, where)
-
-
-def describe_scale(manager: Any) -> str:
-    """``FixedLossScaleManager(1024.0, drop_overflow_update=False)``."""
-    name = type(manager).__name__
-    if name == "FixedLossScaleManager":
-        return f"{name}({manager.get_loss_scale()}, drop_overflow_update={manager.get_drop_overflow_update()})"
-    return name
+        return Fact("loss_scale", scaling.describe(manager), where)
+    scale, step = scaling.of_step(reach.parts, reach.scalers), type(getattr(found, "train_network", None)).__name__
+    if scale is None:
+        return Fact.unset("loss_scale", None, where)
+    if getattr(found, "_optimizer", None) is None:
+        return Fact("loss_scale", scale, where, reason=f"of the step cell, {step}")
+    return Fact.unset("loss_scale", "DynamicLossScaleManager", where, f"the level and the step cell say so ({step})")
 
 
 def loop(reach: Reach, precision: Precision | None, where: str) -> Facts:
     """The same facts for a step without a ``Model``."""
     none = "a hand-written step has no such argument"
+    unscaled = "the step holds no LossScaler and no cell that scales"
     level = (
         amp_level(precision, None, where)
         if precision
         else Fact.unknown("amp_level", "no network with parameters was found in the step", where)
     )
-    scale = (
-        Fact("loss_scale", type(reach.scalers[0]).__name__, where) if reach.scalers else Fact.unset("loss_scale", None)
-    )
+    scale = scaling.of_step(reach.parts, reach.scalers)
     return {
         "amp_level": level,
         "keep_batchnorm_fp32": Fact.unset("keep_batchnorm_fp32", None, where, none),
-        "loss_scale": scale,
+        "loss_scale": Fact("loss_scale", scale, where) if scale else Fact.unset("loss_scale", None, where, unscaled),
         "epochs": Fact.unknown("epochs", none, where),
     }
 
@@ -188,9 +184,13 @@ def dataset(operations: tuple[Operation, ...] | None, site: str) -> Facts:
     """What the tree tells of the batch."""
     if operations is None:
         return {"batch_size": Fact.unknown("batch_size", "the dataset of this call is not known", site)}
-    sizes = [operation.batch_size for operation in operations if operation.batch_size]
-    fact = Fact("batch_size", sizes[-1], site) if sizes else Fact.unset("batch_size", None, site, "not batched")
-    return {"batch_size": fact}
+    batched = [operation for operation in operations if operation.batch_size or operation.kind in _BATCHES]
+    if not batched:
+        return {"batch_size": Fact.unset("batch_size", None, site, "not batched")}
+    last = batched[-1]
+    if not last.batch_size:
+        return {"batch_size": Fact.unknown("batch_size", f"{last.kind} was given no number for it", site)}
+    return {"batch_size": Fact("batch_size", last.batch_size, site)}
 
 
 def ranks(site: str) -> Facts:

@@ -27,7 +27,7 @@ BATCH = 10.0  # seconds to the first batch
 def with_costs(data: Any, operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
     """The operations of ``dataset.walk(data)`` with ``cost`` where they start worker processes and could be sampled."""
     places = [place for place, one in enumerate(operations) if one.processes]
-    if not places or len(operations) != len(dataset.nodes(data)):
+    if not places or not hasattr(data, "children") or len(operations) != len(dataset.nodes(data)):
         return operations
     try:
         costs = child.run(_Sampling(data, places), Limits(HANG, HANG))

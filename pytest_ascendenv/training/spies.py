@@ -8,27 +8,24 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from pytest_ascendenv.training import amp, calls, dataset, reach, read, site
+from pytest_ascendenv.training import amp, calls, cells, compiled, dataset, reach, read, site
+from pytest_ascendenv.training.feeds import Feeds
 from pytest_ascendenv.training.hooks import Hooks
-from pytest_ascendenv.training.record import DatasetSeen, Jitted, Observation, TrainingCall
+from pytest_ascendenv.training.record import Jitted, Observation, TrainingCall
 from pytest_ascendenv.training.setups import Setups, Thread
+from pytest_ascendenv.training.sinking import Queues
 from pytest_ascendenv.training.steps import Steps
-from pytest_ascendenv.verdict import Fact, Unknown
+from pytest_ascendenv.training.updates import Updates
+from pytest_ascendenv.verdict import Fact
 
 __tracebackhide__ = True  # of all frames here: what a wrong call raises points at the user's line
 
 Stop = Callable[[Any], None]
 """Told of a training call before it runs, with the live dataset (None where it is not known)."""
-
-
-class _Thread(Thread):
-    fed_by: DatasetSeen | None = None
-    live: Any = None
-    sink: read.Facts | None = None
 
 
 class Spies:
@@ -50,11 +47,13 @@ class Spies:
         self.stop = stop
         self.asked = {} if asked is None else asked
         self.timed = steps
-        self._here = _Thread()
+        self._here = Thread()
+        self._updates = Updates()
         self.setups = Setups(seen, hooks, self._here)
-        self._iterators: weakref.WeakKeyDictionary[Any, tuple[DatasetSeen, Any]] = weakref.WeakKeyDictionary()
+        self.feeds = Feeds(seen, hooks, self._here, self._device)
         self._steps: set[tuple[Any, ...]] = set()
-        self._no_steps: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._kinds: weakref.WeakKeyDictionary[Any, reach.Kind] = weakref.WeakKeyDictionary()
+        self._bytecode: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
 
     def install(self, mindspore: types.ModuleType) -> None:
         """Once ``mindspore`` is loaded, with all that its import brings along."""
@@ -66,21 +65,19 @@ class Spies:
             watch(train.Model, name, self._inside)
         watch(mindspore, "data_sink", self._data_sink)
         self.hooks.inherit(nn.TrainOneStepCell, "__call__", self._one_step)
+        for optimizer in cells.optimizers():
+            self.hooks.inherit(optimizer, "__call__", self._optimizer)
         watch(nn.Cell, "compile_and_run", self._compiled_cell)
         watch(mindspore.ops.GradOperation, "__call__", self._gradient)
-        for module, name in (("mindspore.ops.composite.base", "_Grad"), (_api(), "_JitExecutor")):
-            owner = getattr(importlib.import_module(module), name, None)
-            watch(owner, "__call__", self._gradient if name == "_Grad" else self._jit)
+        watch(_private("mindspore.ops.composite.base", "_Grad"), "__call__", self._gradient)
+        watch(_private(_api(), "_JitExecutor"), "__call__", self._jit)
+        watch(_private(_api(), "PIJitCaptureContext"), "__enter__", self._captures)
+        watch(_private(_api(), "PIJitCaptureContext"), "__exit__", self._captured)
         self.setups.install(mindspore)
-        self._watch_data(mindspore)
-
-    def _watch_data(self, mindspore: types.ModuleType) -> None:
-        watch, engine = self.hooks.watch, mindspore.dataset
-        for name in ("create_tuple_iterator", "create_dict_iterator"):
-            watch(engine.Dataset, name, self._iterates)
-        iterators = importlib.import_module("mindspore.dataset.engine.iterators")
-        watch(iterators.Iterator, "__next__", self._fetches)
-        watch(mindspore.DatasetHelper, "__init__", self._helper)
+        self.feeds.install(mindspore)
+        if self.seen.captured and self.seen.on_cpu:
+            self.feeds.queues = Queues(self.hooks, self._here, self._device, self._connected)
+            self.feeds.queues.install(mindspore)
 
     # -- calls that train -------------------------------------------------------------------------------------------
 
@@ -99,7 +96,7 @@ class Spies:
         if timed:
             timed.leaves()
         try:
-            with self._deeper():
+            with self._here.deeper():
                 return original(*args, **kwargs)
         finally:
             if timed:
@@ -112,16 +109,17 @@ class Spies:
         given = calls.given(original, args, kwargs)
         model, data, here = bound["self"], bound.get("train_dataset"), site.caller()
         self._here.live = data
-        operations = self._walk(data)
+        operations = self.feeds.walk(data)
         network = getattr(model, "train_network", None) or getattr(model, "_network", None)
         found = reach.of(network)
         precision = amp.read([network])
         asked = bound.get("dataset_sink_mode")
-        facts = read.model(model, precision, self.setups.models.get(model, ""))
+        facts = read.model(model, found, precision, self.setups.models.get(model, ""))
         facts |= read.sink(asked, bound.get("sink_size"), here, self._device(), "dataset_sink_mode" in given)
         facts["epochs"] = Fact("epochs", bound.get("epoch"), here)
         facts["callbacks"] = Fact("callbacks", calls.names_of(bound.get("callbacks")), here)
-        return self._record(f"Model.{name}", here, facts, precision, _jitted(found), operations)
+        level = self._level_of_cell(network) or compiled.level_of_functions(found.jitted)
+        return self._record(f"Model.{name}", here, facts, precision, compiled.jitted(found), operations, level)
 
     def _data_sink(self, original: Any, *args: Any, **kwargs: Any) -> Any:
         if self._here.depth:
@@ -141,60 +139,106 @@ class Spies:
         found = reach.of(bound["fn"])
         precision = amp.read(found.networks, found.marks) if found.networks else None
         facts = read.loop(found, precision, here) | read.data_sink(bound["sink_size"], here, self._device())
-        whole = bound.get("jit_config") is not None
-        jitted = Jitted((calls.name(bound["fn"]),), found.whole_step) if whole else _jitted(found)
-        return self._record("data_sink", here, facts, precision, jitted, self._walk(bound["dataset"]))
+        config = bound.get("jit_config")
+        level = compiled.level(getattr(config, "jit_config_dict", None), here)
+        level = level or compiled.level_of_functions(found.jitted)
+        whole = Jitted((calls.name(bound["fn"]),), found.whole_step)
+        jitted = compiled.jitted(found) if config is None else whole
+        return self._record("data_sink", here, facts, precision, jitted, self.feeds.walk(bound["dataset"]), level)
 
     def _one_step(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
-        with self._step(type(cell).__name__, cell):
+        with self._gradient_step(type(cell).__name__, cell):
             return original(cell, *args, **kwargs)
 
     def _compiled_cell(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
-        if self._here.depth or cell in self._no_steps or not self._is_step(cell):
-            return original(cell, *args, **kwargs)
-        with self._step(type(cell).__name__, cell):
+        with self._called(cell, cell, type(_unwrapped(cell)).__name__):
             return original(cell, *args, **kwargs)
 
-    def _is_step(self, cell: Any) -> bool:
-        found = reach.of(cell)
-        if found.networks and found.whole_step:
-            return True
-        self._no_steps.add(cell)
-        return False
+    def _connected(self, network: Any, helper: Any) -> AbstractContextManager[None]:
+        """A network is called that takes its batch from a sink."""
+        self.feeds.take(helper)
+        return self._called(network, network, type(network).__name__)
 
     def _gradient(self, original: Any, grad: Any, fn: Any, *args: Any, **kwargs: Any) -> Any:
         """Under PyNative the gradient of every step passes here a second time, marked as such."""
         result = original(grad, fn, *args, **kwargs)
         if self._here.depth or not getattr(grad, "pynative_", False):
             return result
-        with self._step(f"the gradient of {calls.name(fn)}", fn):
+        if not reach.is_by_weights(grad):
+            self._updates.gradient(fn)
+            return result
+        with self._gradient_step(f"the gradient of {calls.name(fn)}", fn):
             return result
 
     def _jit(self, original: Any, executor: Any, *args: Any, **kwargs: Any) -> Any:
-        function = executor.fn
-        owner = getattr(executor, "obj", None)
-        if self._here.depth or function in self._no_steps:
+        function, owner = executor.fn, getattr(executor, "obj", None)
+        if self._here.depth or self._kinds.get(function) is reach.Kind.OTHER:
             return original(executor, *args, **kwargs)
         target = types.MethodType(function, owner) if owner is not None else function
-        if not reach.of(target).gradient:
-            self._no_steps.add(function)
-            return original(executor, *args, **kwargs)
         own = function.__name__ == "after_grad"
-        title = f"the gradient of {calls.name(calls.inner(function))}" if own else f"@jit {calls.name(function)}"
-        with self._step(title, target, by_jit=not own):
+        users = calls.inner(function) if own else function
+        title = f"the gradient of {calls.name(users)}" if own else f"@jit {calls.name(function)}"
+        level = compiled.level(getattr(executor, "jit_config_dict", None), site.of_function(users))
+        with self._called(function, target, title, by_jit=not own, level=level):
             return original(executor, *args, **kwargs)
+
+    def _captures(self, original: Any, context: Any) -> Any:
+        """``@jit(capture_mode="bytecode")`` goes round Python where it compiles: it is seen at its start only."""
+        level = compiled.level(context.config, site.of_function(context.fn))
+        step = self._called(context.fn, context.fn, f"@jit {calls.name(context.fn)}", by_jit=True, level=level)
+        step.__enter__()
+        self._bytecode.setdefault(context, []).append(step)
+        return original(context)
+
+    def _captured(self, original: Any, context: Any, *raised: Any) -> Any:
+        try:
+            return original(context, *raised)
+        finally:
+            if self._bytecode.get(context):
+                self._bytecode[context].pop().__exit__(*raised)
+
+    def _optimizer(self, original: Any, cell: Any, *args: Any, **kwargs: Any) -> Any:
+        gradient = None if self._here.depth else self._updates.update()
+        if gradient is None:
+            return original(cell, *args, **kwargs)
+        with self._step(f"the update by {type(cell).__name__}", cell, *gradient):
+            return original(cell, *args, **kwargs)
+
+    def _called(self, found: Any, target: Any, title: str, **how: Any) -> AbstractContextManager[None]:
+        """Around a call that is compiled as a whole: a step of a training, or something else."""
+        if self._here.depth:
+            return nullcontext()
+        kind = self._kind(found, target)
+        if kind is reach.Kind.STEP:
+            return self._gradient_step(title, target, **how)
+        if kind is reach.Kind.GRADIENT:
+            self._updates.gradient(target)
+        if kind is reach.Kind.UPDATE and self._updates.pending:
+            return self._step(title, target, *(self._updates.update() or ()), **how)
+        return nullcontext()
+
+    def _kind(self, found: Any, target: Any) -> reach.Kind:
+        """Looked at once: a loop calls the same again and again."""
+        if found not in self._kinds:
+            self._kinds[found] = reach.of(target).kind
+        return self._kinds[found]
 
     # -- recording --------------------------------------------------------------------------------------------------
 
+    def _gradient_step(self, title: str, target: Any, **how: Any) -> AbstractContextManager[None]:
+        if not self._here.depth:
+            self._updates.step()
+        return self._step(title, target, **how)
+
     @contextmanager
-    def _step(self, title: str, target: Any, by_jit: bool = False) -> Iterator[None]:
+    def _step(self, title: str, *targets: Any, by_jit: bool = False, level: Fact | None = None) -> Iterator[None]:
         """A step of a hand-written loop counts once for each place and mode it runs in."""
         if self._here.depth:
             yield
             return
         key = (title, site.caller(), read.mode())
         make = self._repeated if key in self._steps else self._loop_call
-        with self._call(make, title, target, by_jit):
+        with self._call(make, title, targets, by_jit, level):
             self._steps.add(key)
             if self.timed and self.timed.active:
                 self.timed.started(key, self._transfer())
@@ -211,14 +255,19 @@ class Spies:
     def _repeated(self, *args: Any) -> None:
         return None
 
-    def _loop_call(self, title: str, target: Any, by_jit: bool) -> TrainingCall:
+    def _loop_call(self, title: str, targets: tuple[Any, ...], by_jit: bool, level: Fact | None) -> TrainingCall:
         here = site.caller()
-        found = reach.of(target)
+        found = reach.of(*targets)
         precision = amp.read(found.networks, found.marks) if found.networks else None
         facts = read.loop(found, precision, here) | (self._here.sink or read.no_sink(here))
         fed_by = self._here.fed_by
-        jitted = Jitted((title.removeprefix("@jit "),), found.whole_step) if by_jit else _jitted(found)
-        return self._record(title, here, facts, precision, jitted, fed_by.operations if fed_by else None)
+        whole = Jitted((title.removeprefix("@jit "),), reach.of(targets[0]).whole_step)
+        jitted = whole if by_jit else compiled.jitted(found)
+        level = level or self._level_of_cell(targets[0]) or compiled.level_of_functions(found.jitted)
+        return self._record(title, here, facts, precision, jitted, fed_by.operations if fed_by else None, level)
+
+    def _level_of_cell(self, cell: Any) -> Fact | None:
+        return compiled.level_of_cell(cell, read.mode(), self.setups.jit_configs)
 
     def _record(
         self,
@@ -228,6 +277,7 @@ class Spies:
         precision: amp.Precision | None,
         jitted: Jitted,
         operations: tuple[dataset.Operation, ...] | None,
+        level: Fact | None,
     ) -> TrainingCall:
         facts = (
             read.context(self.setups.sites, here, self.seen.captured)
@@ -236,6 +286,7 @@ class Spies:
             | read.ranks(here)
         )
         facts |= {name: fact for name, fact in self.asked.items() if _says_more(fact, facts.get(name))}
+        facts |= {"jit_level": level} if level else {}
         facts["training_call"] = Fact("training_call", function, here)
         return TrainingCall(function, here, facts, precision, jitted, operations)
 
@@ -253,7 +304,7 @@ class Spies:
             self.seen.calls.append(call)
         if self.stop and (call or self.seen.unread):
             self.stop(self._here.live)
-        with self._deeper():
+        with self._here.deeper():
             try:
                 yield call
             except BaseException as error:
@@ -266,63 +317,12 @@ class Spies:
         try:
             return make(*args)
         except Exception as error:
-            self._unread("a training call", error)
-            return None
-
-    def _unread(self, what: str, error: Exception) -> None:
-        self.seen.unread.append(f"{what} at {site.caller()} could not be read: {calls.describe(error)}")
-
-    def _walk(self, data: Any) -> tuple[dataset.Operation, ...] | None:
-        try:
-            return dataset.walk(data)
-        except Unknown:
-            return None
-        except Exception as error:
-            self._unread("a dataset", error)
+            self.seen.unread.append(calls.unread("a training call", error))
             return None
 
     def _failed(self, call: TrainingCall, error: BaseException) -> None:
         told = replace(call, error=calls.describe(error))
         self.seen.calls[:] = [told if one is call else one for one in self.seen.calls]
-
-    @contextmanager
-    def _deeper(self) -> Iterator[None]:
-        self._here.depth += 1
-        try:
-            yield
-        finally:
-            self._here.depth -= 1
-
-    # -- data --------------------------------------------------------------------------------------------------------
-
-    def _iterates(self, original: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
-        iterator = original(data, *args, **kwargs)
-        operations = None if self._here.depth else self._walk(data)
-        if operations is not None:
-            seen = DatasetSeen(site.caller(), operations)
-            self.seen.datasets.append(seen)
-            self._iterators[iterator] = (seen, data)
-        return iterator
-
-    def _fetches(self, original: Any, iterator: Any) -> Any:
-        if not self._here.depth and iterator in self._iterators:
-            self._here.fed_by, self._here.live = self._iterators[iterator]
-            self._here.sink = None
-        return original(iterator)
-
-    def _helper(self, original: Any, *args: Any, **kwargs: Any) -> Any:
-        """Trainers that drive ``DatasetHelper`` themselves: the step that follows is fed by it."""
-        bound = calls.bind(original, args, kwargs)
-        if bound is not None and not self._here.depth:
-            here, operations = site.caller(), self._walk(bound["dataset"])
-            asked, given = bound["dataset_sink_mode"], "dataset_sink_mode" in calls.given(original, args, kwargs)
-            self._here.sink = read.sink(asked, bound.get("sink_size"), here, self._device(), given)
-            self._here.live = bound["dataset"]
-            if operations is not None:
-                self._here.fed_by = DatasetSeen(here, operations)
-                self.seen.datasets.append(self._here.fed_by)
-        with self._deeper():
-            return original(*args, **kwargs)
 
 
 def _api() -> str:
@@ -331,11 +331,17 @@ def _api() -> str:
     return newer if newer in sys.modules else "mindspore.common.api"
 
 
+def _private(module: str, name: str) -> Any:
+    """None where this version has no such thing; nothing is watched then."""
+    return getattr(importlib.import_module(module), name, None)
+
+
+def _unwrapped(cell: Any) -> Any:
+    """The network that ``connect_network_with_dataset`` wrapped."""
+    wrapper = getattr(sys.modules.get("mindspore.train.dataset_helper"), "_DataWrapper", ())
+    return cell.network if isinstance(cell, wrapper) else cell
+
+
 def _says_more(asked: Fact, read: Fact | None) -> bool:
     """What was asked stands, unless it is not known and MindSpore knows; a value of 1 only repeats what it was told."""
     return asked.status != "unknown" or read is None or read.status != "known" or read.value == 1
-
-
-def _jitted(found: reach.Reach) -> Jitted:
-    whole = any(reach.of(function).whole_step for function in found.jitted)
-    return Jitted(tuple(calls.name(function) for function in found.jitted), whole)

@@ -44,6 +44,15 @@ def own_black_list() -> Any:
     return mindspore.amp.custom_mixed_precision(programs.network(), black_list=[mindspore.nn.Dense])
 
 
+def with_state(net: Any) -> Any:
+    """A step of one's own: the optimiser and the loss scale beside the network hold parameters at full precision."""
+    from mindspore import nn
+    from mindspore.experimental import optim
+
+    optimizer = optim.Adam(net.trainable_params(), lr=0.01)
+    return nn.CellList([net, optimizer, nn.DynamicLossScaleUpdateCell(1024, 2, 100)])
+
+
 @pytest.mark.parametrize(
     ("make", "level"),
     [
@@ -63,6 +72,7 @@ def own_black_list() -> Any:
         (lambda: programs.model(amp_level="O3", keep_batchnorm_fp32=True).train_network, "O2"),
         (lambda: programs.model(cast("O2"), amp_level="O0").train_network, "O2"),
         (lambda: programs.model(programs.network(norm=False), amp_level="O2").train_network, "O2|O3"),
+        (lambda: with_state(whole_net_to_float()), "O3"),
     ],
 )
 def test_the_cells_tell_the_level(mindspore: Any, make: Callable[[], Any], level: str) -> None:

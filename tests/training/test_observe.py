@@ -339,3 +339,68 @@ def test_a_stand_in_for_mindspore_leaves_the_test_alone(monkeypatch: pytest.Monk
     with observing() as seen:
         stand_in.answer = 42
     assert "is no MindSpore that can be watched" in seen.unread[0]
+
+
+@pytest.mark.parametrize("graph", [True, False])
+@pytest.mark.parametrize("attacked", [True, False])
+def test_a_cell_takes_the_gradient_and_an_optimizer_applies_it(mindspore: Any, graph: bool, attacked: bool) -> None:
+    ms, net = mindspore, programs.network()
+    ms.set_context(mode=ms.GRAPH_MODE if graph else ms.PYNATIVE_MODE)
+    with_loss = ms.nn.WithLossCell(net, programs.loss()).set_train()
+    first, second = ms.nn.Momentum(net[0].trainable_params(), 0.01, 0.9), ms.nn.SGD(net[-1].trainable_params())
+    weights = ms.ParameterTuple([*first.parameters, *second.parameters])
+    gradient = ms.nn.ForwardValueAndGrad(with_loss, weights=weights, get_by_list=True)
+    attack = ms.grad(with_loss, grad_position=0)
+    before = net[-1].weight.asnumpy().copy()
+    with observing() as seen:
+        for image, label in programs.pipeline().create_tuple_iterator(num_epochs=1):
+            if attacked:
+                image = image + attack(image, label)
+            _, gradients = gradient(image, label)
+            first(gradients[: len(first.parameters)])
+            second(gradients[len(first.parameters) :])
+    assert (net[-1].weight.asnumpy() != before).any()
+    assert only(seen).function == ("ForwardValueAndGrad" if graph else "the gradient of WithLossCell")
+
+
+def test_gradients_and_evaluations_without_an_update_are_no_training(mindspore: Any) -> None:
+    ms, net = mindspore, programs.network()
+    with_loss = ms.nn.WithLossCell(net, programs.loss())
+    ms.nn.Momentum(net.trainable_params(), 0.01, 0.9)
+    with observing() as seen:
+        for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+            ms.set_context(mode=mode)
+            image, label = next(programs.pipeline().create_tuple_iterator(num_epochs=1))
+            ms.grad(with_loss, grad_position=0)(image, label)
+            ms.ops.GradOperation()(with_loss)(image, label)
+            with_loss(image, label)
+    assert seen.calls == []
+
+
+def test_nothing_is_left_in_the_classes_of_optimizers(mindspore: Any) -> None:
+    from mindspore.experimental import optim
+
+    with observing():
+        pass
+    assert not any("__call__" in vars(kind) for kind in (mindspore.nn.Optimizer, optim.Optimizer))
+
+
+def test_a_jitted_update_is_whole_with_the_gradient_it_completes(mindspore: Any, judge: Any) -> None:
+    ms, net = mindspore, programs.network()
+    with_loss = ms.nn.WithLossCell(net, programs.loss())
+    optimizer = ms.nn.Momentum(net.trainable_params(), 0.01, 0.9)
+    weights = optimizer.parameters
+
+    @ms.jit  # type: ignore[untyped-decorator]
+    def gradient(image: Any, label: Any) -> Any:
+        return ms.grad(with_loss, None, weights)(image, label)
+
+    @ms.jit  # type: ignore[untyped-decorator]
+    def update(gradients: Any) -> Any:
+        return optimizer(gradients)
+
+    with observing() as seen:
+        for image, label in programs.pipeline().create_tuple_iterator(num_epochs=1):
+            update(gradient(image, label))
+    call = only(seen)
+    assert (call.function, value(call, "amp_level")) == ("@jit " + update.__qualname__.replace("<locals>.", ""), "O0")
