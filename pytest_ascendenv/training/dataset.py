@@ -11,7 +11,8 @@ import gc
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import GeneratorType
 from typing import Any, Literal
 
@@ -19,6 +20,8 @@ from pytest_ascendenv.training import files, site
 from pytest_ascendenv.training.files import Files
 from pytest_ascendenv.verdict import Unknown
 
+DEFAULT_WORKERS = "num_parallel_workers"
+"""The fact of a captured program that says how many workers an operation has that names none, and why."""
 ONE_THREAD = "a generator function runs in one thread, num_parallel_workers has no effect"
 _PARALLEL = {"MapDataset", "BatchDataset", "PaddedBatchDataset", "FilterDataset", "DataLoader"}
 
@@ -36,13 +39,14 @@ class Cost:
 class Operation:
     """One operation of a pipeline.
 
-    ``workers`` are those that act, ``asked`` what the program gave (None where it left the default); ``python`` says
-    whether Python code of the user's runs per row (None: unknown before the build); ``functions`` name the Python and
-    C++ operations and ``where`` the places of the Python ones; ``parallel`` is False where workers mean nothing
-    (repeat, shuffle, zip …); ``idle`` is the reason why the workers asked for cannot act. ``equivalents`` are C++
-    operations of MindSpore with the name of a Python one here. ``row_bytes`` is the shared memory of one row, in and
-    out together, where the program fixes it (max_rowsize). ``files`` are those of an image folder, or of the longest
-    list of files that the user's source holds. ``cost`` is known of worker processes in a captured program.
+    ``workers`` are those that act, on the host the program is for, ``asked`` what the program gave (None where it left
+    the default); ``python`` says whether Python code of the user's runs per row (None: unknown before the build);
+    ``functions`` name the Python and C++ operations and ``where`` the places of the Python ones; ``parallel`` is False
+    where workers mean nothing (repeat, shuffle, zip …); ``idle`` is the reason why the workers asked for cannot act.
+    ``paths`` are absolute. ``equivalents`` are C++ operations of MindSpore with the name of a Python one here.
+    ``row_bytes`` is the shared memory of one row, in and out together, where the program fixes it (max_rowsize).
+    ``files`` are those of an image folder, or of the longest list of files that the user's source holds. ``cost`` is
+    known of worker processes in a captured program.
     """
 
     kind: str
@@ -127,6 +131,15 @@ def _from_source(node: Any) -> Iterator[Any]:
     yield node
 
 
+def takes_default(node: Any) -> bool:
+    """Whether workers act in an operation that was given no number of them."""
+    return getattr(node, "num_parallel_workers", 0) is None and _is_parallel(node)
+
+
+def _is_parallel(node: Any) -> bool:
+    return not node.children or type(node).__name__ in _PARALLEL
+
+
 def _operation(node: Any) -> Operation:
     kind = type(node).__name__
     steps = tuple(_steps(_operations_of(node)))
@@ -143,17 +156,17 @@ def _operation(node: Any) -> Operation:
         python=python,
         functions=tuple(step.name for step in steps) or _names_of_source(node),
         multiprocessing=bool(getattr(node, "python_multiprocessing", False)) and bool(python),
-        paths=tuple(dict.fromkeys([*_paths(node), *paths])),
+        paths=tuple(dict.fromkeys(map(_absolute, [*_paths(node), *paths]))),
         where=tuple(step.where for step in steps if step.where),
-        asked=asked,
-        parallel=not node.children or kind in _PARALLEL,
+        asked=None if asked is None else int(asked),
+        parallel=_is_parallel(node),
         idle=ONE_THREAD if one_thread else "",
         source="" if node.children else _source_kind(node),
-        batch_size=_integer(getattr(node, "batch_size", None)),
+        batch_size=None if getattr(node, "batch_size_func", None) else _integer(getattr(node, "batch_size", None)),
         prefetch=_prefetch(),
         row_bytes=_row_bytes(getattr(node, "max_rowsize", None)),
         equivalents=tuple(filter(None, (_equivalent(step) for step in steps if step.python))),
-        files=counted,
+        files=_located(counted),
     )
 
 
@@ -163,18 +176,18 @@ def _data_loader(loader: Any) -> Operation:
     paths, counted = files.named(source)
     return Operation(
         kind="DataLoader",
-        workers=loader.num_workers,
+        workers=int(loader.num_workers),
         workers_source="own" if loader.num_workers else "default",
         python=True,
         functions=(type(source).__name__,),
         multiprocessing=loader.num_workers > 0,
-        paths=paths,
-        asked=loader.num_workers or None,
+        paths=tuple(map(_absolute, paths)),
+        asked=int(loader.num_workers) or None,
         idle="" if loader.num_workers else "num_workers=0 loads in the main process",
         source="random access" if hasattr(source, "__getitem__") else "iterable",
         batch_size=_integer(getattr(loader, "batch_size", None)),
         prefetch=_integer(getattr(loader, "prefetch_factor", None)),
-        files=counted,
+        files=_located(counted),
     )
 
 
@@ -265,7 +278,16 @@ def _paths(node: Any) -> Iterator[str]:
         found = getattr(node, name, None)
         for path in found if isinstance(found, list | tuple) else [found]:
             if isinstance(path, str | os.PathLike) and os.fspath(path):
-                yield os.fspath(path)
+                yield files.plain(path)
+
+
+def _absolute(path: str) -> str:
+    """A program may change its directory between two pipelines; ``..`` stays, it may follow a link."""
+    return path if os.path.isabs(path) else str(Path.cwd() / path)
+
+
+def _located(counted: Files | None) -> Files | None:
+    return replace(counted, where=_absolute(counted.where)) if counted else None
 
 
 def _named(node: Any) -> tuple[tuple[str, ...], Files | None]:
@@ -315,4 +337,4 @@ def _prefetch() -> int:
 
 
 def _integer(found: Any) -> int | None:
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+    return int(found) if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None

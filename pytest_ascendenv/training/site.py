@@ -10,6 +10,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from pytest_ascendenv.training import mailbox
+
 _OURS = "pytest_ascendenv"
 WITH_VALUE = ("-W", "-X")
 """Options of Python that take the next word."""
@@ -45,8 +47,8 @@ def of_function(function: Any) -> str:
 
 
 def place(file: str, line: int, here: str = "") -> str:
-    """A file below the working directory is named from there."""
-    start = (here or os.getcwd()) + os.sep
+    """A file below the working directory is named from there; in a captured program from where that was started."""
+    start = (here or _STARTED_IN or os.getcwd()) + os.sep
     return f"{file[len(start) :] if file.startswith(start) else file}:{line}"
 
 
@@ -77,6 +79,7 @@ def main_file(started_in: str) -> str:
     return os.path.join(started_in, (spec.origin if spec is not None else "".join(words[:1])) or "")
 
 
+_STARTED_IN = os.getcwd() if mailbox.VARIABLE in os.environ else ""  # a program may move away
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _INSTALLED = {
     os.path.abspath(path)
