@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pytest_ascendenv.checks.training import machine, observation, subject
+from pytest_ascendenv.training.dataset import DEFAULT_WORKERS
 from pytest_ascendenv.verdict import Fact, Finding, Unknown, Verdict
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class MinWorkers:
             _expected(wanted, cores),
             _found(short, stages, *busiest, cores),
             subject=subject(env),
-            evidence=tuple(_fact(one, place) for place, tree in trees for one in tree if one.parallel),
+            evidence=(*(_fact(one, place) for place, tree in trees for one in tree if one.parallel), *_default(seen)),
             cause=_cause(short, busiest[0], cores),
             fix=_fix(short, wanted, busiest[0], cores),
             reference=REFERENCE,
@@ -86,6 +87,13 @@ def _fact(one: Operation, place: str) -> Fact:
     return Fact(one.title, value, place, reason=one.idle)
 
 
+def _default(seen: Observation) -> Iterator[Fact]:
+    """The number of workers of stages that were given none, where the captured program says it."""
+    left = any(one.parallel and one.asked is None for _, tree in used(seen) for one in tree)
+    found = (call.facts[DEFAULT_WORKERS] for call in seen.calls if DEFAULT_WORKERS in call.facts)
+    yield from (list(found)[:1] if left else ())
+
+
 def _cause(short: Sequence[Operation], total: int, cores: float) -> str:
     reasons = [f"{one.title}: {one.idle}" for one in short if one.idle]
     reasons += [
@@ -116,6 +124,7 @@ def _notes(stages: Sequence[Operation], seen: Observation, total: int, cores: fl
         for one in stages
         if one.python and not one.multiprocessing and not one.idle and one.workers > 1
     ]
+    notes += [f"stages without a number have {one.value}: {one.reason}" for one in _default(seen) if one.reason]
     if cores == math.inf:
         notes.append(f"{total} workers in sum; whether the cores of the training host carry them is not known here")
     return [*dict.fromkeys(notes), *seen.notes, *machine(seen)]

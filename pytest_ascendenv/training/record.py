@@ -85,6 +85,11 @@ class Observation:
     captured: bool = False
     memory: int | None = None
 
+    def note(self, text: str) -> None:
+        """Add a note that is not there yet; an empty one is none."""
+        if text and text not in self.notes:
+            self.notes.append(text)
+
     def saw_dataset(self, dataset: object, place: str = "") -> None:
         """Note a pipeline that was handed over without being iterated here, as to the throughput fixture."""
         from pytest_ascendenv.training import dataset as tree

@@ -1,26 +1,36 @@
 """On a CPU machine: let pass what a captured program asks of Ascend, and keep what it asked.
 
-None of it is installed where MindSpore runs on an NPU, except that no communication group is waited for: a captured
-program is one process, and the others of its job never come.
+None of it is installed where MindSpore runs on an NPU, except that no communication group is waited for. Every answer
+takes the arguments of the function it stands for, by MindSpore's own names.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
+from pytest_ascendenv.training import dataset as tree
 from pytest_ascendenv.training import site
+from pytest_ascendenv.training.dataset import DEFAULT_WORKERS
+from pytest_ascendenv.training.group import Group
 from pytest_ascendenv.training.hooks import Hooks
 from pytest_ascendenv.training.record import Observation
 from pytest_ascendenv.verdict import Fact
 
 _DEVICES = ("Ascend", "GPU")
-RANK_VARIABLES = ("RANK_SIZE", "MS_WORKER_NUM", "DEVICE_NUM")
-"""What msrun, rank tables and older launchers set to the size of the job."""
+_WORKERS = 8
+"""MindSpore's default for an operation, on a host with so many threads (dataset/core/config.py, 2.7 to 2.10)."""
+_REFUSE_A_CPU = (
+    ("mindspore.train.amp", "build_train_network"),  # dynamic loss scale
+    ("mindspore.nn", "SyncBatchNorm.__init__"),  # several ranks
+    ("mindspore.nn", "Optimizer._use_parallel_optimizer"),  # under data_parallel
+)
+"""What asks for the device when a network is built, and has no part in running it."""
 
 
 class Shims:
@@ -29,13 +39,16 @@ class Shims:
     def __init__(self, seen: Observation, hooks: Hooks, ranks: int | None = None) -> None:
         self.seen = seen
         self.hooks = hooks
-        self.ranks = ranks
         self.asked: dict[str, Fact] = {}
+        self.group = Group(seen, hooks, self.asked, ranks)
         self.device = "Ascend"
+        self._builders: set[CodeType] = set()
+        self._threads = os.cpu_count() or 1
         self._workers: int | None = None
+        self._unset = 0
 
     def install(self, mindspore: ModuleType) -> None:
-        self._communication(mindspore)
+        self.group.install()
         if mindspore.get_context("device_target") != "CPU":
             return
         self._devices(mindspore)
@@ -47,6 +60,7 @@ class Shims:
         watch = self.hooks.watch
         reason = "not set: MindSpore takes the NPU where there is one"
         self.asked["device_target"] = Fact.unset("device_target", None, "", reason)
+        self._builders = set(_codes())
         watch(mindspore, "set_context", self._set_context)
         watch(mindspore, "set_device", self._set_device)
         watch(mindspore, "get_context", self._get_context)
@@ -69,16 +83,17 @@ class Shims:
     def _takes(self, target: str) -> None:
         self.device = target
         self.asked["device_target"] = Fact("device_target", target, site.caller())
+        self._tell_default()
 
-    def _get_context(self, original: Any, key: str) -> Any:
-        """The program hears of the device it asked for; MindSpore itself must know where it is.
+    def _get_context(self, original: Any, attr_key: str) -> Any:
+        """The program hears of the device it asked for, and so does what builds networks for it.
 
-        Building a network for training refuses dynamic loss scale on a CPU; the cells themselves can be made there.
+        All else in MindSpore must know where it is: the cells can be made on a CPU, but would not run there.
         """
-        frame = site.calling_frame() if key == "device_target" else None
-        if frame and (site.is_users(frame) or frame.f_code.co_name == "build_train_network"):
+        frame = site.calling_frame() if attr_key == "device_target" else None
+        if frame and (site.is_users(frame) or frame.f_code in self._builders):
             return self.device
-        return original(key)
+        return original(attr_key)
 
     def _current_device(self, original: Any) -> Any:
         device = original()
@@ -89,7 +104,7 @@ class Shims:
         """Calls that need the device and only prepare the training."""
 
         def skipped(original: Any, *args: Any, **kwargs: Any) -> None:
-            self._note(f"{name} at {site.caller()} needs an NPU and was passed over")
+            self.seen.note(f"{name} at {site.caller()} needs an NPU and was passed over")
 
         return skipped
 
@@ -98,6 +113,8 @@ class Shims:
     def _worker_limits(self, mindspore: ModuleType) -> None:
         """MindSpore refuses more workers than this machine has threads, in Python and again when a tree is built."""
         data = mindspore.dataset
+        self._unset = data.config.get_num_parallel_workers()
+        self._tell_default()
         helpers = importlib.import_module("mindspore.dataset.core.validator_helpers")
         self.hooks.watch(helpers, "check_num_parallel_workers", self._check_workers)
         self.hooks.watch(data.config, "set_num_parallel_workers", self._set_workers)
@@ -112,14 +129,30 @@ class Shims:
                 raise
             return None
 
-    def _set_workers(self, original: Any, number: Any) -> Any:
-        threads = os.cpu_count() or 1
-        self._workers = number if isinstance(number, int) and number > threads else None
-        return original(threads if self._workers else number)
+    def _set_workers(self, original: Any, num: Any) -> Any:
+        result = original(self._threads if type(num) is int and num > self._threads else num)
+        self._defaults_to(num, site.caller())
+        return result
 
     def _get_workers(self, original: Any) -> Any:
-        frame = site.calling_frame()
-        return self._workers if self._workers and frame and _is_reader(frame) else original()
+        here, frame = original(), site.calling_frame()
+        if not (frame and _is_reader(frame)):
+            return here
+        if self._workers is None and here != self._unset:
+            self._defaults_to(here, "mindspore.dataset.config")  # by a file that was loaded
+        return self._workers or (here if self.device == "CPU" else _WORKERS)
+
+    def _defaults_to(self, number: int, place: str) -> None:
+        self._workers = number
+        self.asked[DEFAULT_WORKERS] = Fact(DEFAULT_WORKERS, number, place)
+
+    def _tell_default(self) -> None:
+        """The workers of operations that name none, while the program has not set them for all."""
+        if self._workers is None:
+            self.asked.pop(DEFAULT_WORKERS, None)
+        if self._workers is None and self.device != "CPU":
+            reason = f"MindSpore's default where the host has so many threads; this machine has {self._threads}"
+            self.asked[DEFAULT_WORKERS] = Fact.unset(DEFAULT_WORKERS, _WORKERS, "mindspore.dataset.config", reason)
 
     def _build(self, original: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
         with self._clamped(dataset):
@@ -129,8 +162,8 @@ class Shims:
     def _clamped(self, dataset: Any) -> Iterator[None]:
         asked = self._too_many(dataset)
         for node in asked:
-            node.num_parallel_workers = os.cpu_count() or 1
-        self._note(self.clamping(dataset) if asked else "")
+            node.num_parallel_workers = self._threads
+        self.seen.note(self.clamping(dataset) if asked else "")
         try:
             yield
         finally:
@@ -139,67 +172,28 @@ class Shims:
 
     def clamping(self, dataset: Any) -> str:
         """What is to be said of reading this pipeline here; empty where it runs as it was asked for."""
-        threads = os.cpu_count() or 1
-        if self._workers is None and not self._too_many(dataset):
+        default = self._workers or (self._unset if self.device == "CPU" else _WORKERS)
+        by_default = default > self._threads and any(tree.takes_default(node) for node in _nodes(dataset))
+        if not by_default and not self._too_many(dataset):
             return ""
-        return f"workers were clamped to the {threads} threads of this machine wherever data was read here"
+        return f"workers were clamped to the {self._threads} threads of this machine wherever data was read here"
 
     def _too_many(self, dataset: Any) -> dict[Any, int]:
-        threads = os.cpu_count() or 1
         return {
             node: node.num_parallel_workers
             for node in _nodes(dataset)
-            if (getattr(node, "num_parallel_workers", None) or 0) > threads
+            if (getattr(node, "num_parallel_workers", None) or 0) > self._threads
         }
 
-    # -- the communication group ------------------------------------------------------------------------------------
 
-    def _communication(self, mindspore: ModuleType) -> None:
-        management = importlib.import_module("mindspore.communication.management")
-        helper = importlib.import_module("mindspore.mint.distributed")
-        for owner, name in ((management, "init"), (helper, "init_process_group")):
-            self.hooks.watch(owner, name, self._init)
-        sizes = {"get_rank": 0, "get_local_rank": 0, "get_group_size": None, "get_world_size": None}
-        for name, number in {**sizes, "get_local_rank_size": None}.items():
-            for owner in (management, helper):
-                self.hooks.watch(owner, name, self._answer(number))
-        for name in ("create_group", "destroy_group", "release"):
-            self.hooks.watch(management, name, self._answer_nothing)
-
-    def _init(self, original: Any, *args: Any, **kwargs: Any) -> None:
-        self.asked["ranks"] = self._size(site.caller())
-        self._note(f"init() of the communication group at {site.caller()} was answered here as rank 0 of {self.size}")
-
-    def _size(self, here: str) -> Fact:
-        if self.ranks is not None:
-            return Fact("ranks", self.ranks, "settings: ranks")
-        name = _rank_variable(os.environ)
-        if name:
-            return Fact("ranks", int(os.environ[name]), f"environment variable {name}")
-        return Fact.unknown("ranks", "init() was called, but how many ranks there are is not declared: ranks = …", here)
-
-    @property
-    def size(self) -> int:
-        return int(self._size("").value or 1)
-
-    def _answer(self, number: int | None) -> Callable[..., Any]:
-        def answer(original: Any, *args: Any, **kwargs: Any) -> Any:
-            if "ranks" not in self.asked:
-                return original(*args, **kwargs)
-            return self.size if number is None else number
-
-        return answer
-
-    def _answer_nothing(self, original: Any, *args: Any, **kwargs: Any) -> Any:
-        return None if "ranks" in self.asked else original(*args, **kwargs)
-
-    def _note(self, text: str) -> None:
-        if text and text not in self.seen.notes:
-            self.seen.notes.append(text)
-
-
-def _rank_variable(environ: Mapping[str, str]) -> str:
-    return next((name for name in RANK_VARIABLES if environ.get(name, "").isdigit()), "")
+def _codes() -> Iterator[CodeType]:
+    """The code of ``_REFUSE_A_CPU``, as far as this version has it."""
+    for module, path in _REFUSE_A_CPU:
+        found: Any = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name, None)
+        if found is not None:
+            yield inspect.unwrap(found).__code__
 
 
 def _is_reader(frame: Any) -> bool:

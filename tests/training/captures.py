@@ -44,4 +44,6 @@ class Captures:
 OPTIONS: dict[str, dict[str, Any]] = {
     "mindcv_style.py --config mindcv.yaml": {"ranks": 8},
     "hangs.py": {"seconds": 2},
+    "parallel.py": {"ranks": 4},
+    "waits_for_others.py": {"ranks": 8},
 }

@@ -68,7 +68,7 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         "loss_scale": "StaticLossScaler",
         "sink_mode": False,
         "training_call": "@jit create_train_step_fn.jit_warpper",
-        "operations": ["Generator:2:Python", "Batch:2:C++"],
+        "operations": ["Generator:2:Python", "Batch:8:C++"],
     },
     "data_sink.py": {
         "execution_mode": GRAPH,
@@ -91,7 +91,7 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         "amp_level": "O2",
         "sink_mode": False,
         "epochs": 20,
-        "operations": ["Generator:12:Python", "Map:12:Python", "Batch:2:C++"],
+        "operations": ["Generator:12:Python", "Map:12:Python", "Batch:8:C++"],
     },
     "mindformers_style.py --config mindformers.yaml": {
         "execution_mode": GRAPH,
@@ -108,7 +108,7 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         "sink_mode": False,
         "batch_size": 16,
         "training_call": "the gradient of forward_fn",
-        "operations": ["Generator:1:Python", "Batch:2:C++"],
+        "operations": ["Generator:1:Python", "Batch:8:C++"],
     },
     "functional_graph.py": {
         "execution_mode": GRAPH,
@@ -138,19 +138,19 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         "execution_mode": GRAPH,
         "sink_mode": False,
         "training_call": "TrainOneStepCell",
-        "operations": ["Generator:1:Python", "Batch:2:C++"],
+        "operations": ["Generator:1:Python", "Batch:8:C++"],
     },
-    "mindrecord.py {folder}": {"operations": ["Mind:4:C++", "Batch:2:C++"]},
-    "image_folder.py {folder}": {"operations": ["ImageFolder:8:C++", "Map:2:Python", "Batch:2:C++"]},
+    "mindrecord.py {folder}": {"operations": ["Mind:4:C++", "Batch:8:C++"]},
+    "image_folder.py {folder}": {"operations": ["ImageFolder:8:C++", "Map:8:Python", "Batch:8:C++"]},
     "zipped.py": {
-        "operations": ["Generator:1:Python", "NumpySlices:1:C++", "Zip:2:C++", "Batch:2:C++", "Repeat:2:C++"]
+        "operations": ["Generator:1:Python", "NumpySlices:1:C++", "Zip:8:C++", "Batch:8:C++", "Repeat:8:C++"]
     },
     "catches_everything.py": {"training_call": "Model.train"},
     "forks.py": {"epochs": 6},
     "deletes_arguments.py 3": {"epochs": 3},
     "starts_ranks.py": {"ranks": 8},
     "spawns.py": {"epochs": 9},
-    "worker_processes.py": {"operations": ["Generator:2:Python", "Map:2:Python", "Batch:2:C++"]},
+    "worker_processes.py": {"operations": ["Generator:2:Python", "Map:2:Python", "Batch:8:C++"]},
     "-m package": {"epochs": 3},
 }
 
@@ -160,8 +160,7 @@ def test_a_program_up_to_its_first_training_call(captured: Any, command: str) ->
     wanted = dict(PROGRAMS[command])
     (call,) = captured(command).observation.calls
     if "operations" in wanted:
-        defaults = os.cpu_count() == 2
-        assert operations(call) == wanted.pop("operations") or not defaults, operations(call)
+        assert operations(call) == wanted.pop("operations")
     assert {name: call.facts[name].value for name in wanted} == wanted
 
 
