@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_ascendenv.probes.storage import Storage
     from pytest_ascendenv.training.capture import Program
     from pytest_ascendenv.training.once import Captured
+    from pytest_ascendenv.training.rate import Rate
 
 
 @dataclass
@@ -41,8 +42,9 @@ class AscendEnv:
     """One host, what the user declared, and what was seen of one test (``observed``, ``measured``, and
     ``failures``, why a measurement gave nothing).
 
-    ``subject`` names what ``observed`` speaks of: a test, or the program that was captured. ``floor`` in samples/s is
-    what the declared program will be asked for, so that its one capture can measure it.
+    ``subject`` names what ``observed`` speaks of: a test, or the program that was captured. ``measuring`` are options
+    of ``pipeline.measure`` with which the one capture of the declared program measures its dataset; with ``advise`` it
+    also tries its workers.
     """
 
     host: Host = field(default_factory=Host)
@@ -51,7 +53,8 @@ class AscendEnv:
     observed: Any = None
     measured: tuple[Any, ...] = ()
     failures: tuple[str, ...] = ()
-    floor: float | None = None
+    measuring: Mapping[str, Any] | None = None
+    advise: bool = False
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -168,16 +171,21 @@ class AscendEnv:
     def _captured(self) -> Captured:
         from pytest_ascendenv.training.once import Captured
 
-        return Captured(self.declared, self.environ, self.floor)
+        return Captured(self.declared, self.environ, self.measuring, self.advise)
 
     @property
     def program(self) -> Program:
         """The declared program, run up to its first training call, once; raises Unknown where it did not get there."""
         return self._captured.program()
 
-    def program_throughput(self, floor: float | None = None) -> Throughput:
+    def program_throughput(self, floor: float | None = None, max_variation: float | None = None) -> Throughput:
         """The rate of the declared program's training dataset; ``floor`` (samples/s) ends it as soon as that is clear.
 
         Raises Unknown where there is none to be had.
         """
-        return self._captured.throughput(floor)
+        return self._captured.throughput({"floor": floor, "max_variation": max_variation})
+
+    @property
+    def program_rate(self) -> Rate | None:
+        """What the capture of the declared program has measured so far."""
+        return self._captured.rate

@@ -32,6 +32,7 @@ class EnvItem(pytest.Item):
 
     def setup(self) -> None:
         self.user_properties += properties.of(self.finding)
+        self.user_properties += properties.of_rate(self.run.measured(self.requirement))
         if self.finding.verdict is Verdict.UNKNOWN:
             if self.run.settings.declared.unknown == "skip":
                 pytest.skip(text.headline(self.finding))

@@ -91,8 +91,8 @@ class Measuring:
     def _advise(self, source: object, options: Mapping[str, Any]) -> None:
         wanted = self._wanted()
         counting = {name: options[name] for name in ("batch_size", "count") if name in options}
-        advice = pipeline.advise(source, floor=wanted.rate if wanted else None, **counting)
-        self.item.user_properties.append((properties.ADVICE, str(advice)))
+        advice = pipeline.advice_on(source, wanted.rate if wanted else None, **counting)
+        self.item.user_properties.append((properties.ADVICE, advice))
 
     @property
     def _key(self) -> str:
@@ -125,21 +125,37 @@ class Progress:
         manager = item.config.pluginmanager
         self.reporter: pytest.TerminalReporter | None = manager.getplugin("terminalreporter")
         self.capture = manager.getplugin("capturemanager")
-        self.name = item.name
+        self.name, self.nodeid = item.name, item.nodeid
         self.start = time.monotonic()
         self.shown = False
 
     def __call__(self, batches: int, samples: int) -> None:
         seconds = time.monotonic() - self.start
         if self.reporter is not None and self.reporter.isatty and seconds > self.AFTER:
-            self.shown = True
-            self._write(self.reporter, f"{self.name}: {samples} samples, {seconds:.0f} s")
+            self._show(self.reporter, f"{self.name}: {samples} samples, {seconds:.0f} s")
+
+    def _show(self, reporter: pytest.TerminalReporter, text: str) -> None:
+        writer = reporter._tw
+        with self._uncaptured():
+            if not self.shown and writer.width_of_current_line:  # that line belongs to the test
+                writer.line()
+                reporter.currentfspath = None
+            reporter.rewrite(text[: max(1, writer.fullwidth - 1)], erase=True)
+        self.shown = True
 
     def clear(self) -> None:
-        if self.shown and self.reporter is not None:
-            self._write(self.reporter, "")
+        """Give the line back: pytest writes on as if it had been empty all the time."""
+        if not self.shown or self.reporter is None:
+            return
+        with self._uncaptured():
+            self.reporter.rewrite("", erase=True)
+            plain = self.reporter.verbosity < 0  # what follows is no line break and where it was, but a dot
+            self.reporter.rewrite(_UP if self.reporter.hasmarkup and not plain else "")
+            if self.reporter.verbosity == 0 and self.reporter.showfspath:
+                self.reporter.write_fspath_result(self.nodeid, "")
 
-    def _write(self, reporter: pytest.TerminalReporter, text: str) -> None:
-        capture = self.capture
-        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-            reporter.rewrite(text, erase=True)
+    def _uncaptured(self) -> contextlib.AbstractContextManager[None]:
+        return self.capture.global_and_fixture_disabled() if self.capture else contextlib.nullcontext()
+
+
+_UP = "\x1b[A"

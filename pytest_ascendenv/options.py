@@ -17,6 +17,7 @@ IMPLYING = (
     "ascend_env_facts",
     "ascend_env_program",
     "ascend_env_data",
+    "ascend_env_advise",
 )
 SUBJECTS = ("launch", "program", "data")
 """Options that stand for a settings key of that name."""

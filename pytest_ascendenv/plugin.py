@@ -77,6 +77,8 @@ def session(config: pytest.Config) -> Session:
             gate=bool(config.getoption("ascend_env_gate")),
             against=config.getoption("ascend_env_against"),
             captured=captured_host(config),
+            workers=getattr(config, "workerinput", {"workercount": 1})["workercount"],
+            advise=bool(config.getoption("ascend_env_advise")),
         )
     return config.stash[SESSION]
 

@@ -27,6 +27,7 @@ from pytest_ascendenv.verdict import Finding, Unknown, Verdict
 
 if TYPE_CHECKING:
     from pytest_ascendenv.settings import Waiver
+    from pytest_ascendenv.training.rate import Rate
 
 # `import mindspore` (2.10) sets these itself; a judgement made later must not blame the user for them.
 SET_BY_MINDSPORE = ("HCCL_CONNECT_TIMEOUT", "LD_LIBRARY_PATH", "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION")
@@ -34,7 +35,7 @@ SET_BY_MINDSPORE = ("HCCL_CONNECT_TIMEOUT", "LD_LIBRARY_PATH", "PROTOCOL_BUFFERS
 
 @dataclass
 class Session:
-    """One run. ``environ`` is the environment as it was when pytest was configured."""
+    """One run. ``environ`` is the environment as it was when pytest was configured; ``workers`` are xdist's."""
 
     settings: Settings
     checks: Checks
@@ -42,6 +43,8 @@ class Session:
     gate: bool = False
     against: str | None = None
     captured: Host | None = None
+    workers: int = 1
+    advise: bool = False
     findings: dict[str, Finding] = field(default_factory=dict)
 
     @property
@@ -84,8 +87,15 @@ class Session:
         """What the items share: a program is captured, a script is read once."""
         env = self.env()
         if requirement := self.settings.required.get("min_throughput"):
-            env.floor = requirement.wanted.rate
+            wanted = requirement.wanted
+            env.measuring = {"floor": wanted.rate, "max_variation": wanted.max_variation, "others": self.workers - 1}
+            env.advise = self.advise
         return env
+
+    def measured(self, requirement: Requirement) -> Rate | None:
+        """What was measured of the declared program for an item that asked for it."""
+        declared = self.settings.declared.program is not None
+        return self._host.program_rate if declared and requirement.name == "min_throughput" else None
 
     def _on_launch(self, name: str) -> bool:
         """Whether an item judges the launch script; of training, a captured program tells more than its settings."""

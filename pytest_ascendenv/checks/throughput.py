@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ascendenv.pipeline import decision
+from pytest_ascendenv.pipeline.failures import NotMeasured
 from pytest_ascendenv.pipeline.floors import Floor, floor
 from pytest_ascendenv.verdict import Fact, Finding, Unknown, Verdict
 
@@ -42,8 +44,12 @@ class MinThroughput:
 
     def judge(self, wanted: Floor, env: AscendEnv) -> Finding:
         if not env.measured and env.observed is None and env.declared.program is not None:
-            measured = env.program_throughput(wanted.rate)
-            env = replace(env, subject=env.declared.program, measured=(measured,))
+            program = str(env.declared.program)
+            try:
+                measured = env.program_throughput(wanted.rate, wanted.max_variation)
+            except NotMeasured as failure:  # the program's own pipeline is broken
+                return _failed(wanted, program, (str(failure),), getattr(failure, "shown", ""))
+            env = replace(env, subject=program, measured=(measured,))
         if not env.measured:
             return _nothing(wanted, env)
         judged = [_judge(wanted, measured, env.declared) for measured in env.measured]
@@ -55,27 +61,33 @@ _ORDER = {Verdict.FAIL: 0, Verdict.UNKNOWN: 1, Verdict.PASS: 2}
 
 
 def _judge(wanted: Floor, measured: Throughput, declared: Declared) -> _Judged:
-    low, high = measured.interval
-    rule = decision.Rule(wanted.rate, wanted.max_variation, measured.rule.run_variation)
-    answer = decision.decide(measured.windows, rule)
-    if answer == "above" or (measured.others and _met(wanted, measured)):  # others can only slow it down
+    rule = replace(measured.rule, floor=wanted.rate, max_variation=wanted.max_variation)
+    answer, met = decision.decide(measured.windows, rule), _met(wanted, measured)
+    if answer == "above" or (measured.others and met):  # others can only slow it down
         return _Judged(measured, Verdict.PASS)
     if measured.others:
         return _unclear(measured, declared, f"{_beside(measured)}; run it again alone (-n0)")
-    if answer == "below" and not (declared.contended == "inconclusive" and _may_be_fine(wanted, measured)):
-        return _Judged(measured, Verdict.FAIL)
-    if answer == "below":
+    if (answer == "below" or not met) and declared.contended == "inconclusive" and _may_be_fine(wanted, measured):
         return _unclear(measured, declared, "other processes had the cores; run it again when they are free")
-    span = f"{low:.1f} to {high:.1f} samples/s" if high < float("inf") else "not known from so little data"
-    note = f"within the noise: the 99% interval of the rate is {span}, variation {measured.variation:.0%}"
+    if answer == "below":
+        return _Judged(measured, Verdict.FAIL)
+    note = f"within the noise: {_noise(measured, rule)}"
     if declared.inconclusive == "fail":
         return _Judged(measured, Verdict.FAIL, note)
-    return _Judged(measured, Verdict.PASS if _met(wanted, measured) else Verdict.FAIL, note)
+    return _Judged(measured, Verdict.PASS if met else Verdict.FAIL, note)
 
 
 def _met(wanted: Floor, measured: Throughput) -> bool:
     """By the point estimates."""
     return measured >= wanted.rate and (wanted.max_variation is None or measured.variation <= wanted.max_variation)
+
+
+def _noise(measured: Throughput, rule: decision.Rule) -> str:
+    low, high = measured.interval
+    span = f"{low:.1f} to {high:.1f} samples/s" if high < float("inf") else "not known from so little data"
+    text = f"the 99% interval of the rate is {span}, variation {measured.variation:.0%}"
+    short = rule.max_variation is not None and measured.seconds < rule.watched
+    return f"{text}, seen for {measured.seconds:.1f} s of the {rule.watched:g} s that show swings" if short else text
 
 
 def _unclear(measured: Throughput, declared: Declared, why: str) -> _Judged:
@@ -96,6 +108,9 @@ def _may_be_fine(wanted: Floor, measured: Throughput) -> bool:
 
 def _finding(wanted: Floor, judged: _Judged, env: AscendEnv) -> Finding:
     measured, passed = judged.measured, judged.verdict is Verdict.PASS
+    why = [judged.why] if judged.why else []
+    if passed and why:  # of what passes only the notes are shown
+        why += [_cause(measured), f"fix: {_fix(measured)}"]
     swings = wanted.max_variation is not None and measured.variation > wanted.max_variation
     return Finding(
         NAME,
@@ -106,8 +121,8 @@ def _finding(wanted: Floor, judged: _Judged, env: AscendEnv) -> Finding:
         evidence=_evidence(measured),
         cause="" if passed else _cause(measured),
         fix="" if passed else _fix(measured),
-        notes=((judged.why,) if judged.why else ()) + measured.notes,
-        detail="" if passed else _detail(measured),
+        notes=(*why, *measured.notes),
+        detail="" if passed and not why else _detail(measured),
     )
 
 
@@ -141,14 +156,19 @@ def _nothing(wanted: Floor, env: AscendEnv) -> Finding:
             'no pipeline was measured: declare program = "train.py …", whose dataset is then measured, or put '
             "@pytest.mark.min_throughput on a test that uses the throughput fixture and drop this key"
         )
+    return _failed(wanted, env.subject, env.failures)
+
+
+def _failed(wanted: Floor, subject: str, failures: Sequence[str], detail: str = "") -> Finding:
     return Finding(
         NAME,
         Verdict.FAIL,
         str(wanted),
         "nothing was measured",
-        subject=env.subject,
-        cause="; ".join(f"the measurement failed: {failure}" for failure in env.failures),
-        fix="" if env.failures else "call the throughput fixture in the test: throughput(dataset)",
+        subject=subject,
+        cause="; ".join(f"the measurement failed: {failure}" for failure in failures),
+        fix="" if failures else "call the throughput fixture in the test: throughput(dataset)",
+        detail=detail,
     )
 
 

@@ -10,12 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_ascendenv.pipeline.advice import advise
+    from pytest_ascendenv.pipeline.advice import advice_on, advise
     from pytest_ascendenv.pipeline.failures import NothingMeasured, NotMeasured, PipelineError, Stalled
     from pytest_ascendenv.pipeline.measuring import measure
     from pytest_ascendenv.pipeline.result import Throughput
 
-__all__ = ["NotMeasured", "NothingMeasured", "PipelineError", "Stalled", "Throughput", "advise", "measure"]
+__all__ = ["NotMeasured", "NothingMeasured", "PipelineError", "Stalled", "Throughput", "advice_on", "advise", "measure"]
 
 _HOMES = {
     "NotMeasured": "failures",
@@ -23,6 +23,7 @@ _HOMES = {
     "PipelineError": "failures",
     "Stalled": "failures",
     "Throughput": "result",
+    "advice_on": "advice",
     "advise": "advice",
     "measure": "measuring",
 }

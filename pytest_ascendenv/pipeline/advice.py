@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_ascendenv.pipeline import child, picture, remedy, stages, tree
+from pytest_ascendenv.pipeline import child, picture, remedy, sources, stages, tree
 from pytest_ascendenv.pipeline.child import Send, Tick
+from pytest_ascendenv.pipeline.failures import NotMeasured
 from pytest_ascendenv.pipeline.measuring import measure
 from pytest_ascendenv.pipeline.stages import CONSUMER, Stage
 from pytest_ascendenv.probes.cpu import Cpu
@@ -100,7 +101,7 @@ def advise(
     The user's object is left as it is. For a loader like torch's the workers are ``num_workers``. Raises TypeError for
     other sources, NotMeasured where the slow operation cannot be told.
     """
-    host = host or Host()
+    host, source = host or Host(), sources.resolved(source)
 
     def rate_of(tried: Any) -> float:
         return measure(tried, batch_size=batch_size, count=count, duration=seconds).rate
@@ -109,6 +110,14 @@ def advise(
         return _of_loader(source, floor, rate_of, host)
     stage = stages.find(source, rate_of)
     return _of_stage(source, stage, floor, rate_of, host)
+
+
+def advice_on(source: Any, floor: float | None = None, **counting: Any) -> str:
+    """The advice for people, or why there is none: a test that has its rate does not fail for it."""
+    try:
+        return str(advise(source, floor=floor, **counting))
+    except (NotMeasured, TypeError, ValueError, OSError) as reason:
+        return f"no advice on workers: {reason}"
 
 
 def _of_stage(source: Any, stage: Stage, floor: float | None, rate_of: Callable[[Any], float], host: Host) -> Advice:
@@ -147,17 +156,39 @@ def _of_loader(source: Any, floor: float | None, rate_of: Callable[[Any], float]
     workers = getattr(source, "num_workers", None)
     if not isinstance(workers, int) or isinstance(workers, bool):
         raise TypeError(f"{type(source).__name__} has no workers to advise on; give a mindspore.dataset or a loader")
-    limit, by = allowed(Cpu(host).usable, 1, 0, host)
-    rates = {}
-    for number in [0, *steps(limit)]:
-        tried = copy.copy(source)
-        tried.num_workers = number
-        tried.prefetch_factor = (getattr(source, "prefetch_factor", None) or PREFETCH) if number else None
-        rates[number] = rate_of(tried)
+    prefetch = getattr(source, "prefetch_factor", None) or PREFETCH
+    limit, by = allowed(Cpu(host).usable, prefetch, _batch_bytes(_with_processes(source, 0, None)), host)
+    rates = {0: rate_of(_with_processes(source, 0, None))}
+    for number in steps(limit):
+        rates[number] = rate_of(_with_processes(source, number, prefetch))
     reason = "num_workers=0 loads in the training process itself" if not workers else f"it has {workers} workers"
     return Advice(
         None, type(source).__name__, rates, reason, f"num_workers={knee(rates)}", floor, limit, by, workers
     )  # fmt: skip
+
+
+def _with_processes(loader: Any, workers: int, prefetch: int | None) -> Any:
+    tried = copy.copy(loader)
+    tried.num_workers, tried.prefetch_factor = workers, prefetch
+    return tried
+
+
+def _batch_bytes(loader: Any) -> int:
+    """Of its first batch, read in a child: a worker process hands each over in shared memory."""
+
+    def work(tick: Tick, send: Send) -> None:
+        send(_bytes(next(iter(loader), None)))
+
+    size: int = child.run(work, child.Limits())
+    return size
+
+
+def _bytes(item: Any) -> int:
+    if isinstance(item, Mapping):
+        return sum(map(_bytes, item.values()))
+    if isinstance(item, list | tuple):
+        return sum(map(_bytes, item))
+    return int(getattr(item, "nbytes", 0))
 
 
 def allowed(cores: int, prefetch: int, row: int | None, host: Host) -> tuple[int, str]:

@@ -19,6 +19,9 @@ IDLE = 0.15
 CROWD = 4
 """Threads a core above which a process that may use the whole machine has too many workers. A pipeline with MindSpore's
 default workers had 5 to 7 active threads on 2 cores without any loss against fewer ones."""
+FULL = 0.8
+"""Share of the time that one thread computes, from where on it is what the pipeline waits for: more cores do not help.
+Measured 1.00 for a generator that computes, 0.02 and less for one that sleeps."""
 THROTTLED = 0.10
 """Share of the scheduler's periods in which the quota was used up: more than a chance one."""
 PERIOD = 0.1  # seconds, the kernel's default cpu.max period
@@ -41,8 +44,9 @@ class Load:
 
     ``seconds`` of wall time; ``cores`` it may use, of ``online`` ones; ``own`` CPU-seconds of its threads and workers;
     ``busy`` CPU-seconds of anyone on those cores (None: ``why`` it is not known); ``waited`` seconds that its busiest
-    thread could have run but had no core (None where the kernel does not tell); ``throttled`` periods in which its
-    cgroup's quota was used up; ``active`` threads that ran for a tenth of the time or more, or wanted to.
+    thread could have run but had no core, ``ran`` seconds that one thread ran at most (None where the kernel does not
+    tell); ``throttled`` periods in which its cgroup's quota was used up; ``active`` threads that ran for a tenth of the
+    time or more, or wanted to.
     """
 
     seconds: float
@@ -55,6 +59,7 @@ class Load:
     active: int = 0
     intruders: tuple[Intruder, ...] = ()
     why: str = ""
+    ran: float | None = None
 
     @property
     def capacity(self) -> float:
@@ -106,11 +111,33 @@ def cause(load: Load) -> Cause:
             f"its threads use {load.own / load.seconds:.1f} CPUs of {_cores(load)}, nobody else has a share of note",
             "make the slowest operation cheaper, or give the job more cores",
         )
+    if load.ran is not None and load.ran >= FULL * load.seconds:
+        return _one_thread(load.ran / load.seconds, load)
+    together = load.own / load.seconds
     return Cause(
         "WAITS",
-        f"its threads neither run nor wait for a core (its busiest waited {load.waiting:.0%} of the time for one): it "
-        "waits for I/O, a sleep or a lock",
+        f"its threads use {together:.1f} CPUs together and do not wait for a core (its busiest {load.waiting:.0%} of "
+        "the time): it waits for I/O, a sleep or a lock"
+        + (" (Python lets one thread compute at a time)" if together >= FULL else ""),
         "give the operation that waits more workers, or faster storage",
+    )
+
+
+def locked(load: Load, cores: float) -> Cause:
+    """The cause where threads that share a lock compute on about one core, which their waiting alone does not show."""
+    return Cause(
+        "CPU-BOUND",
+        f"its slow operation computes on {cores:.1f} of {_cores(load)}: its threads share a lock and take turns",
+        "use worker processes, or an operation without the lock",
+    )
+
+
+def _one_thread(share: float, load: Load) -> Cause:
+    alone = "" if len(load.cores) == 1 else f": it fills one core, the others of {_cores(load)} do not help it"
+    return Cause(
+        "CPU-BOUND",
+        f"one of its threads computes {share:.0%} of the time{alone}",
+        "make the work of that thread cheaper, or share it among workers",
     )
 
 

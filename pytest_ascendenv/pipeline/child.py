@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -286,6 +287,8 @@ def _live(work: Work, progress: Progress, dump: IO[bytes], sender: Connection, p
 
 def _settle_in(dump: IO[bytes], parent: int) -> None:
     lock.forget()
+    for trace in (sys.settrace, threading.settrace, sys.setprofile, threading.setprofile):
+        trace(None)  # of a coverage run: it would be lost, and slows every line of a Python source
     os.setsid()  # its own group: Ctrl-C reaches the parent, which then ends this one
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)

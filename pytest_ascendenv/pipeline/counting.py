@@ -80,6 +80,8 @@ def _of_tree(batching: tree.Batching) -> Counter:
         return Counter(_one, "one sample a row (the dataset does not batch)")
     if batching.depth > 1:
         return Counter(_Nested(batching.depth), f"first {batching.depth} dimensions (batches of batches)")
+    if batching.size == 1:  # a dimension of one may have been dropped, another one be in its place
+        return Counter(_one, "batch(1)")
     if batching.size is not None and batching.reshaped:
         return Counter(_Carried(batching.size), f"batch({batching.size}), found again behind the later map")
     if batching.size is not None:

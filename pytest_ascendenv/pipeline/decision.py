@@ -24,6 +24,9 @@ FEW_SECONDS = 0.6
 that are long because the pipeline is slow: three of 0.1 s may all lie within one burst of a neighbour."""
 RUN_VARIATION = 0.05
 """Run-to-run coefficient of variation without a history: measured 1 to 16%, by pipeline, on a shared machine."""
+WATCHED = 5.0
+"""Seconds without swings before a pipeline counts as steady: what the incident's swings took, where windows of a second
+or two would have looked alike."""
 MAX_CORRELATION = 0.8
 
 # Student's t, two-sided 99%, by degrees of freedom (tables of any statistics text); further on the normal expansion.
@@ -36,12 +39,14 @@ class Rule:
     """What the rate and its variation are held against.
 
     ``floor`` is in samples/s; ``max_variation`` is the largest coefficient of variation of the windows that is allowed;
-    ``run_variation`` is the run-to-run coefficient of variation of this pipeline on this host.
+    ``run_variation`` is the run-to-run coefficient of variation of this pipeline on this host; ``watched`` is how many
+    seconds it must have been steady for.
     """
 
     floor: float | None = None
     max_variation: float | None = None
     run_variation: float = RUN_VARIATION
+    watched: float = WATCHED
 
 
 def t99(freedom: int) -> float:
@@ -123,7 +128,8 @@ def _against_variation(windows: Sequence[Window], rule: Rule) -> Answer:
     error = _Z99 / math.sqrt(2 * (len(windows) - 1))
     if seen * (1 - error) > rule.max_variation:
         return "below"
-    return "above" if seen * (1 + error) <= rule.max_variation else "unclear"
+    steady = seen * (1 + error) <= rule.max_variation and sum(seconds for _, seconds in windows) >= rule.watched
+    return "above" if steady else "unclear"
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -78,6 +78,7 @@ def load(before: Moment, after: Moment, first: tuple[float, Ticks] | None) -> Lo
         max(0, throttled),
         sum(thread.run + thread.wait >= ACTIVE * seconds * 1e9 for thread in spent.values()),
         why="" if busy is not None else _why(),
+        ran=max((thread.run for thread in spent.values()), default=0) / 1e9 if living else None,
     )
     if first is None or seen.foreign is None or seen.foreign < FOREIGN:
         return seen

@@ -6,9 +6,10 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from pytest_ascendenv.pipeline import child, decision, inprocess, load, result, sources, stages, tree
+from pytest_ascendenv.pipeline import child, decision, inprocess, load, result, sources, stages
 from pytest_ascendenv.pipeline.cause import Load
 from pytest_ascendenv.pipeline.child import Limits, Send, Tick
 from pytest_ascendenv.pipeline.counting import Count, Counter, counter
@@ -60,28 +61,26 @@ def measure(
     _positive("duration", duration)
     _positive("floor", floor)
     warmup = WARMUP if warmup is None else _seconds(warmup)
-    rule = Rule(floor, max_variation, run_variation)
-    job = _Job(sources.source_of(source), counter(source, batch_size, count), enough(rule, duration, max_time), warmup)
+    rule = Rule(floor, max_variation, run_variation, decision.WATCHED if duration is None else 0.0)
+    counting = partial(counter, batch_size=batch_size, count=count)
+    job = _Job(source, sources.source_of(source), counting, counting(source), enough(rule, duration, max_time), warmup)
     limits = Limits(first_limit, stall_limit, floor)
     with lock.alone(patience) as alone:
-        trace, seen, method = _read(job, limits, isolate and not sources.started_here(source), watch)
-        if not trace.all_samples:
-            raise NothingMeasured(_nothing(job.source, trace))
-        found = result.of_trace(trace, rule, seen, method=method, counted=job.counter.how, others=others + (not alone))
-        if explain and found.answer != "above" and method != "in process":
+        seen, method = _read(job, limits, isolate and not sources.started_here(source), watch)
+        if not seen.trace.all_samples:
+            raise NothingMeasured(_nothing(seen))
+        known = {"method": method, "counted": seen.counted, "others": others + (not alone)}
+        found = result.of_trace(seen.trace, rule, seen.load, **known)
+        if explain and found.answer != "above" and method != "in process" and seen.kind == sources.DATASET:
             found = _explained(found, source)
     return found
 
 
 def _explained(found: Throughput, source: Any) -> Throughput:
     """With the slow operation of a dataset, from one more short pass."""
-    if tree.is_iterator(source):
-        source = source.dataset
-    if not tree.is_dataset(source):
-        return found
     try:
-        return replace(found, stage=stages.find(source))
-    except NotMeasured as error:
+        return replace(found, stage=stages.find(sources.resolved(source)))
+    except (NotMeasured, OSError) as error:
         return replace(found, notes=(*found.notes, str(error)))
 
 
@@ -101,8 +100,20 @@ def _seconds(warmup: float) -> float:
 
 
 @dataclass(frozen=True)
+class _Seen:
+    """What a reading gave; ``kind`` and ``counted`` are of what was really read, also where a function returned it."""
+
+    trace: Trace
+    load: Load
+    kind: str
+    counted: str
+
+
+@dataclass(frozen=True)
 class _Job:
+    given: Any
     source: Source
+    counting: Callable[[Any], Counter]
     counter: Counter
     enough: Enough
     warmup: float
@@ -110,39 +121,36 @@ class _Job:
     def __call__(self, tick: Tick, send: Send) -> None:
         first = time.perf_counter(), load.ticks()
         moments = [load.moment()]
-        meter = Meter(
-            self.source,
-            self.counter.rows,
-            self.enough,
-            self.warmup,
-            tick,
-            lambda: moments.append(load.moment()),
-        )
+        source, counted = self.source, self.counter
+        if source.kind == sources.FUNCTION:
+            made, source = sources.returned(self.given)
+            counted = self.counting(made)
+        meter = Meter(source, counted.rows, self.enough, self.warmup, tick, lambda: moments.append(load.moment()))
         trace = meter.run()
-        send((trace, load.load(moments[0 if trace.short else -1], load.moment(), first)))
-        if not self.source.slow_to_close:  # worker processes take a second: their end is left to the parent
+        seen = load.load(moments[0 if trace.short else -1], load.moment(), first)
+        send(_Seen(trace, seen, source.kind, counted.how))
+        if not source.slow_to_close:  # worker processes take a second: their end is left to the parent
             sources.close(meter.iterator)
 
 
-def _read(job: _Job, limits: Limits, isolate: bool, watch: Callable[[int, int], None]) -> tuple[Trace, Load, str]:
+def _read(job: _Job, limits: Limits, isolate: bool, watch: Callable[[int, int], None]) -> tuple[_Seen, str]:
     if isolate and child.possible():
         try:
-            return (*child.run(job, limits, watch), "forked child")
+            return child.run(job, limits, watch), "forked child"
         except OSError as error:  # no process to be had
             why = error.strerror or str(error)
-            trace, seen = inprocess.run(job, limits, watch)
-            return replace(trace, note=trace.note or f"read in this process: fork failed ({why})"), seen, "in process"
-    return (*inprocess.run(job, limits, watch), "in process")
+            seen: _Seen = inprocess.run(job, limits, watch)
+            note = seen.trace.note or f"read in this process: fork failed ({why})"
+            return replace(seen, trace=replace(seen.trace, note=note)), "in process"
+    return inprocess.run(job, limits, watch), "in process"
 
 
-def _nothing(source: Source, trace: Trace) -> str:
-    if trace.batches:
-        return f"{trace.batches} items held no sample at all"
-    if source.kind == "mindspore.dataset":
+def _nothing(seen: _Seen) -> str:
+    if seen.trace.batches:
+        return f"{seen.trace.batches} items held no sample at all"
+    if seen.kind == sources.DATASET:
         return "the dataset gave no batch: no rows, or fewer than one batch with drop_remainder=True"
-    return f"the {source.kind} gave no item" + (
-        "; it is empty, or was read before" if source.kind == "iterator" else ""
-    )
+    return f"the {seen.kind} gave no item" + ("; it is empty, or was read before" if seen.kind == "iterator" else "")
 
 
 def enough(rule: Rule, duration: float | None, max_time: float) -> Enough:

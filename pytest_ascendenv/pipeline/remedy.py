@@ -7,9 +7,10 @@ processes of a light operation cost more than they give (1222 samples/s with one
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pytest_ascendenv.pipeline.cause import FULL
 
 if TYPE_CHECKING:
     from pytest_ascendenv.pipeline.stages import Stage
@@ -41,20 +42,19 @@ def remedy(stage: Stage, cores: int) -> Remedy:
     if operation.source in _FILES and not operation.python:
         return _files(operation, cores)
     if operation.python:
-        return _python(operation, computes, cores)
+        return _python(operation, stage.cpu, computes, cores)
     if not operation.parallel:
         return Remedy("it has no workers to share the work", "shuffle before batch, and with a smaller buffer")
-    return _more(operation, "its C++ workers compute all the time" if computes else "its workers wait", cores)
+    return _more(operation, f"its C++ workers compute {_time(stage.cpu)}" if computes else "its workers wait", cores)
 
 
-def _python(operation: Operation, computes: bool, cores: int) -> Remedy:
-    twin = twin_of(operation)
+def _python(operation: Operation, cpu: float | None, computes: bool, cores: int) -> Remedy:
+    name, twin = _twin(operation)
     if twin:
-        name = operation.functions[0]
         return Remedy(f"{name} runs as Python for every row", f"use {twin}, which runs in C++ without the lock")
     if operation.processes:
         if computes:
-            return _more(operation, "its worker processes compute all the time", cores)
+            return _more(operation, f"its worker processes compute {_time(cpu)}", cores)
         return Remedy(
             "its worker processes hardly compute: handing rows over costs more than the work",
             "try python_multiprocessing=False, which keeps a light or waiting function in threads",
@@ -80,6 +80,10 @@ def _python(operation: Operation, computes: bool, cores: int) -> Remedy:
     )
 
 
+def _time(cpu: float | None) -> str:
+    return "all the time" if cpu is None or cpu >= FULL else f"{cpu:.0%} of the time"
+
+
 def _files(operation: Operation, cores: int) -> Remedy:
     if operation.workers < cores:
         return _more(operation, "it reads and decodes one file a row", cores)
@@ -95,15 +99,17 @@ def _more(operation: Operation, reason: str, cores: int) -> Remedy:
     return Remedy(f"{reason}, {operation.workers} of them on {cores} CPUs", "make it cheaper, or give it more cores")
 
 
-def twin_of(operation: Operation) -> str:
-    """The C++ operation of the same name as a Python one: ``resize`` -> "mindspore.dataset.vision.Resize"; "" if none.
+def _twin(operation: Operation) -> tuple[str, str]:
+    """A Python function and the C++ operation of its name, ("resize", "mindspore.dataset.vision.Resize"), or twice "".
 
     A name alone: whether it does the same is for the user to see.
     """
-    for module in ("mindspore.dataset.vision", "mindspore.dataset.transforms"):
-        known = {name.lower(): name for name in dir(sys.modules.get(module)) if name[:1].isupper()}
+    for twin in operation.equivalents:
         for function in operation.functions:
-            plain = function.rpartition(".")[2].replace("_", "").lower()
-            if plain in known and function != known[plain]:
-                return f"{module}.{known[plain]}"
-    return ""
+            if _plain(function) == _plain(twin) and function != twin.rpartition(".")[2]:
+                return function, f"mindspore.dataset.{twin}"
+    return "", ""
+
+
+def _plain(name: str) -> str:
+    return name.rpartition(".")[2].replace("_", "").lower()

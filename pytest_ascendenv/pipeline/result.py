@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_ascendenv.pipeline import decision, picture
-from pytest_ascendenv.pipeline.cause import Cause, Load, cause
+from pytest_ascendenv.pipeline.cause import Cause, Load, cause, locked
 from pytest_ascendenv.pipeline.decision import Answer, Rule, Window
 from pytest_ascendenv.pipeline.loop import Trace
 from pytest_ascendenv.pipeline.remedy import Remedy, remedy
-from pytest_ascendenv.pipeline.stages import Stage
+from pytest_ascendenv.pipeline.stages import LOCK, Stage
 
 NO_RULE = Rule()
 
@@ -53,8 +53,12 @@ class Throughput:
 
     @property
     def cause(self) -> Cause:
-        """Why it is as fast as it is: who had the cores meanwhile."""
-        return cause(self.load) if self.load else Cause("UNKNOWN", "the load of the cores was not read")
+        """Why it is as fast as it is: who had the cores meanwhile, and whether its slow operation holds a lock."""
+        if self.load is None:
+            return Cause("UNKNOWN", "the load of the cores was not read")
+        found = cause(self.load)
+        held = self.stage.under_lock if self.stage else 0.0
+        return locked(self.load, held) if found.kind == "WAITS" and held >= LOCK else found
 
     @property
     def remedy(self) -> Remedy | None:

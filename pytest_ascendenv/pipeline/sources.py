@@ -10,6 +10,8 @@ from typing import Any
 
 from pytest_ascendenv.pipeline import tree
 
+DATASET = "mindspore.dataset"
+FUNCTION = "function"
 Open = Callable[[], "Iterator[Any]"]
 
 
@@ -35,7 +37,7 @@ def source_of(given: Any) -> Source:
     if tree.is_dataset(given):
         return _of_dataset(given)
     if not hasattr(given, "__iter__") and not hasattr(given, "__getitem__") and callable(given):
-        return Source("function", lambda: iter(given()), lambda: iter(given()))
+        return Source(FUNCTION, lambda: iter(given()), lambda: iter(given()))
     try:
         once = hasattr(given, "__next__") and iter(given) is given
     except TypeError:
@@ -43,6 +45,22 @@ def source_of(given: Any) -> Source:
     if not once and not hasattr(given, "__iter__") and not hasattr(given, "__getitem__"):
         raise TypeError(f"{type(given).__name__} cannot be iterated; give a dataset, a loader or an iterable")
     return Source("iterator" if once else "iterable", lambda: iter(given), None if once else lambda: iter(given))
+
+
+def returned(function: Callable[[], Any]) -> tuple[Any, Source]:
+    """What a function returns, and how that is read: of an iterator the next one is had by calling it again."""
+    made = function()
+    source = source_of(made)
+    if source.again is None:
+        source = Source(FUNCTION, source.open, lambda: iter(function()))
+    return made, source
+
+
+def resolved(given: Any) -> Any:
+    """The dataset that an iterator belongs to, what a function returns; anything else as it is."""
+    if tree.is_iterator(given):
+        return _dataset_of(given)
+    return resolved(given()) if source_of(given).kind == FUNCTION else given
 
 
 def _dataset_of(iterator: Any) -> Any:
@@ -58,7 +76,7 @@ def _of_dataset(dataset: Any) -> Source:
         return opened
 
     processes = any(getattr(node, "python_multiprocessing", False) for node in tree.walk(dataset))
-    return Source("mindspore.dataset", lambda: begin(1), lambda: epochs(begin(-1)), False, processes)
+    return Source(DATASET, lambda: begin(1), lambda: epochs(begin(-1)), False, processes)
 
 
 def epochs(iterator: Iterator[Any]) -> Iterator[Any]:
@@ -72,14 +90,19 @@ def epochs(iterator: Iterator[Any]) -> Iterator[Any]:
 
 
 def started_here(given: Any, depth: int = 3) -> bool:
-    """Whether an iterator holds one whose threads already run in this process: a forked child has no such threads."""
-    if depth == 0 or tree.is_dataset(given) or not hasattr(given, "__next__"):
+    """Whether something iterable holds an iterator whose threads already run in this process: a forked child has no
+    such threads."""
+    if tree.is_iterator(given):
+        return depth < 3  # by itself it is read by an iterator of its own
+    if depth == 0 or tree.is_dataset(given) or isinstance(given, type):
         return False
-    held = gc.get_referents(given)
+    if not hasattr(given, "__next__") and not (hasattr(given, "__iter__") and hasattr(given, "__dict__")):
+        return False
+    held = [*gc.get_referents(given), *getattr(given, "__dict__", {}).values()]
     frame = getattr(given, "gi_frame", None)
     if frame is not None:
         held += frame.f_locals.values()
-    return any(tree.is_iterator(value) or started_here(value, depth - 1) for value in held)
+    return any(started_here(value, depth - 1) for value in held)
 
 
 def close(iterator: Any) -> None:

@@ -48,6 +48,14 @@ class Figure:
     cpu: float | None = None
     rate: float | None = None
 
+    def __str__(self) -> str:
+        known = [
+            "" if self.rate is None else f"{self.rate:.1f} samples/s",
+            "" if self.fill is None else f"queue {self.fill:.0%} full",
+            "" if self.cpu is None else f"{self.cpu:.2f} CPUs a worker",
+        ]
+        return f"{self.title}: {', '.join(filter(None, known))}"
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -67,6 +75,14 @@ class Stage:
             return "the reader of the pipeline"
         where = ", ".join(self.operation.where)
         return f"{self.operation.title} at {where}" if where else self.operation.title
+
+    @property
+    def under_lock(self) -> float:
+        """Cores that its threads use together where they are Python's and share the lock; 0 for any other."""
+        operation = self.operation
+        if operation is None or not operation.python or operation.processes:
+            return 0.0
+        return (self.cpu or 0.0) * operation.workers
 
     def table(self) -> str:
         """A bar per stage: the rate up to it, or how full its queue was."""

@@ -12,7 +12,7 @@ BATCHING = frozenset({"BatchDataset", "PaddedBatchDataset", "BucketBatchByLength
 
 @dataclass(frozen=True)
 class Batching:
-    """How a tree batches: ``depth`` batches within one another (0: rows), ``size`` where one node fixes it (2 or more),
+    """How a tree batches: ``depth`` batches within one another (0: rows), ``size`` where one node fixes it,
     ``reshaped`` where a later map or a per_batch_map may have moved the batch dimension."""
 
     depth: int
@@ -61,7 +61,7 @@ def _fixed_size(node: Any) -> int | None:
     if getattr(node, "batch_size_func", None) is not None:
         return None
     size = getattr(node, "batch_size", None)
-    return size if isinstance(size, int) and size > 1 else None
+    return size if isinstance(size, int) and size > 0 else None
 
 
 def _depth(node: Any) -> int:

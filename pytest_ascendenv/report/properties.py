@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_ascendenv.pipeline import Throughput
+    from pytest_ascendenv.training.rate import Rate
 
 NOTE = "ascend-env.note"
 THROUGHPUT = "throughput"
@@ -31,7 +32,23 @@ def of(finding: Finding) -> list[tuple[str, object]]:
 def of_throughput(result: Throughput) -> list[tuple[str, object]]:
     """The properties of one measurement: ``throughput`` in samples/s, the figures behind it, and all as a sentence."""
     figures = ((f"{THROUGHPUT}.{name}", value) for name, value in result.figures().items())
-    return [(THROUGHPUT, float(result.rate)), *figures, (MEASURED, str(result))]
+    return [(THROUGHPUT, float(result.rate)), *figures, *_of_stages(result), (MEASURED, str(result))]
+
+
+def _of_stages(result: Throughput) -> list[tuple[str, object]]:
+    """The slow operation, and every stage's figures from the source on, where a profile was taken."""
+    stage = result.stage
+    if stage is None:
+        return []
+    known = [(f"{THROUGHPUT}.stage.{number}", str(figure)) for number, figure in enumerate(stage.figures, 1)]
+    return [(f"{THROUGHPUT}.slow_operation", stage.title), *known]
+
+
+def of_rate(rate: Rate | None) -> list[tuple[str, object]]:
+    """The properties of what was measured of a program."""
+    if rate is None or rate.throughput is None:
+        return []
+    return [*of_throughput(rate.throughput), *([(ADVICE, rate.advice)] if rate.advice else [])]
 
 
 def measured(report: pytest.TestReport) -> list[str]:

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ascendenv.training import mailbox, site, stack
 from pytest_ascendenv.training.mailbox import Order
+from pytest_ascendenv.training.rate import Rate
 from pytest_ascendenv.training.record import Observation
 from pytest_ascendenv.training.steps import unknown as step_time_unknown
 from pytest_ascendenv.verdict import Unknown
 
 if TYPE_CHECKING:
-    from pytest_ascendenv.pipeline import Throughput
     from pytest_ascendenv.training.child import End, Report
 
 SECONDS = 120.0
@@ -33,6 +33,8 @@ SECONDS = 120.0
 MEASURING = 750.0
 """Seconds more where the throughput is measured: the limits of one measurement taken together, most of them its
 patience with other measurements on this host."""
+ADVISING = 180.0
+"""Seconds more where the workers are tried too: about two for each number of them, 1, 2, 4 … usable cores."""
 
 _POLL = 0.01  # seconds
 _GRACE = 1.0  # seconds for a program that ended to leave word of it, and for its stack to be written
@@ -50,7 +52,7 @@ class Program:
     observation: Observation
     folder: Path = Path()
     output: str = ""
-    measured: Throughput | str | None = None
+    measured: Rate | None = None
 
     @cached_property
     def data_paths(self) -> tuple[str, ...]:
@@ -67,19 +69,21 @@ def capture(
     environ: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
     ranks: int | None = None,
-    measure: bool = False,
-    floor: float | None = None,
+    measure: Mapping[str, Any] | None = None,
+    advise: bool = False,
     steps: int | None = None,
 ) -> Program:
     """Run ``command`` ("train.py --config x.yaml", also "-m package") in ``folder`` until it trains.
 
-    With ``steps`` it trains on for so many of them where its device is here: the fact ``step_time``. They have
-    ``seconds`` once more. Raises Unknown where it does not come to a training call within ``seconds``: with how it
-    ended and the last line of its own code that ran. Nothing of it is left running.
+    With ``measure`` (options of ``pipeline.measure``) its training dataset is measured there, and with ``advise`` the
+    workers of its slow operation are tried. With ``steps`` it trains on for so many of them where its device is here:
+    the fact ``step_time``. They have ``seconds`` once more. Raises Unknown where it does not come to a training call
+    within ``seconds``: with how it ended and the last line of its own code that ran. Nothing of it is left running.
     """
     words = _words(command, folder or Path.cwd())
     with _mailbox() as mail:
-        order = Order(mail, os.getpid(), seconds, ranks, measure, floor, steps)
+        options = None if measure is None else dict(measure)
+        order = Order(mail, os.getpid(), seconds, ranks, options, advise, steps)
         report = _run(words, order, folder, os.environ if environ is None else environ)
         report = report or _unfinished(order, folder or Path.cwd())
         output = Path(mail, mailbox.OUTPUT).read_text(errors="replace")
@@ -172,7 +176,7 @@ def _wait(child: subprocess.Popen[bytes], order: Order) -> Report | None:
 
     Its way to the training call, the measurement there and the steps each have a time of their own.
     """
-    limits = {"": order.seconds, mailbox.REACHED: MEASURING, mailbox.TRAINS: order.seconds}
+    limits = {"": order.seconds, mailbox.REACHED: _measuring(order), mailbox.TRAINS: order.seconds}
     phase, begun = "", time.monotonic()
     while time.monotonic() < begun + limits[phase] + _GRACE:
         ended = child.poll() is not None and not _processes(order)
@@ -186,6 +190,10 @@ def _wait(child: subprocess.Popen[bytes], order: Order) -> Report | None:
     return None
 
 
+def _measuring(order: Order) -> float:
+    return MEASURING + (ADVISING if order.advise else 0.0)
+
+
 def _phase(order: Order) -> str:
     """The last thing that the program has left word of on its way."""
     return next((name for name in (mailbox.TRAINS, mailbox.REACHED) if Path(order.folder, name).exists()), "")
@@ -197,12 +205,11 @@ def _unfinished(order: Order, folder: Path) -> Report | None:
     if not phase:
         return None
     report: Report = mailbox.take(order.folder, phase)
-    if phase == mailbox.REACHED and not order.measure:
+    if phase == mailbox.REACHED and order.measure is None:
         return report
     if phase == mailbox.REACHED:
-        return replace(
-            report, measured=f"its measurement was not over after {MEASURING:g} s, or the program ended in it"
-        )
+        why = f"its measurement was not over after {_measuring(order):g} s, or the program ended in it"
+        return replace(report, measured=Rate(why=why))
     call = report.observation.calls[0]
     fact = step_time_unknown(f"{_ending(order, folder)} before {order.steps} steps were over", call.site)
     return replace(report, observation=replace(report.observation, calls=[call.having(fact)]))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from types import ModuleType, TracebackType
 from typing import IO, Any
 
-from pytest_ascendenv.training import mailbox, site, steps
+from pytest_ascendenv.training import mailbox, rate, site, steps
 from pytest_ascendenv.training.hooks import Handler, Hooks
 from pytest_ascendenv.training.mailbox import Order
 from pytest_ascendenv.training.record import Observation, TrainingCall
@@ -34,10 +34,10 @@ class End:
 
 @dataclass(frozen=True)
 class Report:
-    """What is known at the first training call; ``measured`` is a Throughput, or the reason why there is none."""
+    """What is known at the first training call."""
 
     observation: Observation
-    measured: Any = None
+    measured: rate.Rate | None = None
 
 
 def start() -> None:
@@ -118,29 +118,26 @@ class _Stop:
         notes = list(dict.fromkeys([*seen.notes, *self.seen.notes]))
         self.report = replace(self.report, observation=replace(seen, calls=[seen.calls[0].having(fact)], notes=notes))
 
-    def _look(self, dataset: Any) -> Any:
+    def _look(self, dataset: Any) -> rate.Rate | None:
         seen = self.seen
         seen.calls = [_plain(call) for call in seen.calls[-1:]]
         seen.casts = [mailbox.plain_fact(fact) for fact in seen.casts]
         seen.memory = _resident()
         mailbox.put(self.order.folder, mailbox.REACHED, Report(seen))
-        measured = self._measure(dataset) if self.order.measure else None
-        if dataset is not None and seen.calls and not isinstance(measured, str):
+        measured = self._measure(dataset) if self.order.measure is not None else None
+        if dataset is not None and seen.calls and not (measured and measured.why):
             self._sample(dataset)
         return measured
 
-    def _measure(self, dataset: Any) -> Any:
+    def _measure(self, dataset: Any) -> rate.Rate:
         """The rate of the dataset that was handed to the training call, or why there is none."""
-        from pytest_ascendenv import pipeline
-
-        if dataset is None:
-            return "the dataset of the training call is not known, so its throughput is not"
-        try:
-            measured = pipeline.measure(dataset, floor=self.order.floor)
-        except (pipeline.NotMeasured, TypeError, ValueError) as error:
-            return str(error)
-        clamping = self.shims.clamping(dataset)
-        return replace(measured, notes=(*measured.notes, clamping)) if clamping else measured
+        order, seen = self.order, self.seen
+        elsewhere = seen.on_cpu and self.shims.device != "CPU"
+        found = rate.measure(dataset, order.measure or {}, advise=order.advise, elsewhere=elsewhere)
+        clamping = self.shims.clamping(dataset) if found.throughput else ""
+        if found.throughput is None or not clamping:
+            return found
+        return replace(found, throughput=replace(found.throughput, notes=(*found.throughput.notes, clamping)))
 
     def _sample(self, dataset: Any) -> None:
         """What only a few rows can tell, of a pipeline that runs as far as is known."""

@@ -32,16 +32,17 @@ _PLAIN = {"builtins": {"set", "frozenset", "complex", "bytearray"}, "collections
 class Order:
     """What is wanted of the child. ``captor`` is the process that started it; ``seconds`` is its whole limit.
 
-    ``ranks`` is the declared size of the job; ``measure`` asks for the throughput of the training dataset, ended early
-    where ``floor`` (samples/s) is clearly met or missed; ``steps`` is how many steps are to be run and timed.
+    ``ranks`` is the declared size of the job; ``measure`` asks for the throughput of the training dataset with these
+    options of ``pipeline.measure``, ``advise`` for advice on its workers; ``steps`` is how many steps are to be run and
+    timed.
     """
 
     folder: str
     captor: int
     seconds: float
     ranks: int | None = None
-    measure: bool = False
-    floor: float | None = None
+    measure: dict[str, Any] | None = None
+    advise: bool = False
     steps: int | None = None
 
     @classmethod

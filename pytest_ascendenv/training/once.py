@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_ascendenv.training.capture import Program, capture
+from pytest_ascendenv.training.rate import Broken, Rate
 from pytest_ascendenv.verdict import Unknown
 
 if TYPE_CHECKING:
@@ -19,34 +20,49 @@ NOT_DECLARED = 'no test was watched, and no program is declared: program = "trai
 class Captured:
     """The program at its first training call, started when it is first asked for.
 
-    ``floor`` in samples/s, where a rate will be asked for: then the one capture measures it too.
+    ``measuring`` are the options of ``pipeline.measure`` where a rate will be asked for: then the one capture measures
+    it too, and with ``advise`` tries its workers.
     """
 
-    def __init__(self, declared: Declared, environ: Mapping[str, str], floor: float | None = None) -> None:
+    def __init__(
+        self,
+        declared: Declared,
+        environ: Mapping[str, str],
+        measuring: Mapping[str, Any] | None = None,
+        advise: bool = False,
+    ) -> None:
         self._declared = declared
         self._environ = environ
-        self._floor = floor
+        self._measuring = measuring
+        self._advise = advise
         self._found: Program | Unknown | None = None
 
     def program(self) -> Program:
         """Raises Unknown, also the second time, where it did not get there."""
         if self._found is None:
-            self._found = self._capture(self._floor is not None, self._floor)
+            self._found = self._capture()
         return _answer(self._found)
 
-    def throughput(self, floor: float | None) -> Throughput:
+    @property
+    def rate(self) -> Rate | None:
+        """What was measured so far; nothing is started for it."""
+        return self._found.measured if isinstance(self._found, Program) else None
+
+    def throughput(self, measuring: Mapping[str, Any]) -> Throughput:
         """The rate of the program's training dataset, measured in the captured program.
 
-        Raises Unknown where there is none to be had.
+        Raises Broken where its pipeline is at fault, Unknown where there is no rate to be had.
         """
         if self._found is None or (isinstance(self._found, Program) and self._found.measured is None):
-            self._found = self._capture(True, floor)
+            self._measuring = self._measuring or measuring
+            self._found = self._capture()
         measured = _answer(self._found).measured
-        if measured is None or isinstance(measured, str):
-            raise Unknown(f"{self._declared.program}: {measured}")
-        return measured
+        if measured is None or measured.throughput is None:
+            why = f"{self._declared.program}: {measured.why if measured else 'nothing was measured'}"
+            raise Broken(why, measured.shown) if measured and measured.fault else Unknown(why)
+        return measured.throughput
 
-    def _capture(self, measure: bool, floor: float | None) -> Program | Unknown:
+    def _capture(self) -> Program | Unknown:
         declared = self._declared
         if declared.program is None:
             return Unknown(NOT_DECLARED)
@@ -58,8 +74,8 @@ class Captured:
                 environ={name: value for name, value in self._environ.items() if name != "PYTEST_CURRENT_TEST"},
                 seconds=declared.capture_timeout,
                 ranks=declared.ranks,
-                measure=measure,
-                floor=floor,
+                measure=self._measuring,
+                advise=self._advise,
                 steps=declared.steps,
             )
         except Unknown as reason:

@@ -21,6 +21,7 @@ PINNED = Load(1.6, (0,), 2, own=1.58, busy=1.59, waited=0.88, active=4)
 INTRUDED = Load(1.6, (0,), 2, own=1.09, busy=1.6, waited=1.1, active=4, intruders=(Intruder(7, "train.py", 0.31),))
 SLEEPING = Load(1.6, (0, 1), 2, own=0.2, busy=0.25, waited=0.016, active=1)
 SLEEPING_INTRUDED = Load(1.6, (0,), 2, own=0.2, busy=1.4, waited=0.06, active=1)
+ONE_THREAD = Load(1.6, (0, 1), 2, own=1.6, busy=1.62, waited=0.02, active=1, ran=1.6)
 
 
 @pytest.mark.parametrize(
@@ -33,13 +34,17 @@ SLEEPING_INTRUDED = Load(1.6, (0,), 2, own=0.2, busy=1.4, waited=0.06, active=1)
         (INTRUDED, "STARVED"),
         (replace(INTRUDED, own=1.2), "STARVED"),
         (SLEEPING, "WAITS"),
+        (replace(SLEEPING, ran=0.02), "WAITS"),
+        (ONE_THREAD, "CPU-BOUND"),
+        (replace(ONE_THREAD, cores=tuple(range(192)), online=192), "CPU-BOUND"),
+        (replace(ONE_THREAD, busy=3.1), "CPU-BOUND"),
         (SLEEPING_INTRUDED, "WAITS"),
         (replace(PINNED, throttled=8), "THROTTLED"),
         (replace(INTRUDED, busy=None, why="lxcfs"), "UNKNOWN"),
         (replace(INTRUDED, waited=None), "UNKNOWN"),
     ],
-    ids=["quiet", "busy", "many workers", "pinned", "intruded", "less", "sleeping", "sleeping, intruded", "quota",
-         "no stat", "no schedstat"],
+    ids=["quiet", "busy", "many workers", "pinned", "intruded", "less", "sleeping", "sleeping, seen", "one thread",
+         "one of 192", "one, a neighbour beside it", "sleeping, intruded", "quota", "no stat", "no schedstat"],
 )  # fmt: skip
 def test_the_recorded_figures_give_the_planted_cause(load, kind):
     assert cause(load).kind == kind
@@ -95,6 +100,14 @@ def test_a_neighbour_on_the_same_core_is_named(intruder):
     assert result.disturbed
 
 
+@pytest.mark.skipif(not processes.threads(os.getpid()), reason="the kernel keeps no schedstat")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a core beside the busy one")
+def test_one_thread_that_computes_is_no_waiting_however_many_cores_there_are():
+    found = measure(spinning(), duration=1.0).cause
+    assert found.kind in ("CPU-BOUND", "STARVED")  # the latter where other work has the cores just now
+    assert found.kind == "STARVED" or "more cores" not in found.fix
+
+
 def test_a_sleeping_pipeline_is_not_blamed_on_the_neighbour(intruder):
     def sleeping():
         while True:
@@ -139,6 +152,20 @@ def test_cpu_time_of_what_ended_meanwhile_is_the_pipelines_own(one_core, gone):
             yield 1
 
     assert measure(handing_over(), duration=1.0).cpu_ms_per_sample > 40
+
+
+def test_a_trace_function_does_not_follow_the_pipeline():
+    def rows():
+        while True:
+            yield sys.gettrace() is not None
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, argument: None)  # as a coverage run does
+    try:
+        result = measure(rows(), duration=0.2, count=lambda traced: 0 if traced else 1)
+    finally:
+        sys.settrace(before)
+    assert result.samples
 
 
 def test_a_name_shows_the_script_but_no_argument(tmp_path):

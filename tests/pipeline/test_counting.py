@@ -59,6 +59,9 @@ TREES = {
     "batch": lambda ds: images(ds).batch(16),
     "batch, last dropped": lambda ds: images(ds).batch(16, drop_remainder=True),
     "batch of one": lambda ds: images(ds).batch(1),
+    "batch of one, map that drops its dimension": lambda ds: (
+        images(ds).project(["image"]).batch(1).map(lambda x: x[0], ["image"])
+    ),
     "batch larger than the data": lambda ds: images(ds).batch(100),
     "map, batch": lambda ds: images(ds).map(flat, ["image"]).batch(16),
     "batch, map that flattens one column": lambda ds: images(ds).batch(16).map(flat, ["image"]),

@@ -88,6 +88,16 @@ def test_swings_break_the_allowed_variation_though_the_rate_is_fine():
     assert first_answer(noisy(2000, 0.05, 80), Rule(1000, max_variation=0.2))[0] == "above"
 
 
+def test_steady_for_a_moment_is_not_steady():
+    """The swings of the incident took seconds: some windows of one state look alike."""
+    rule = Rule(1000, max_variation=0.2)
+    assert decide([(200, 0.1)] * 20, rule) == "unclear"
+    assert decide([(200, 0.1)] * 52, rule) == "above"
+    assert decide([(200, 0.1)] * 20, Rule(1000, max_variation=0.2, watched=0)) == "above"
+    slow_swings = [(200 if number // 20 % 2 else 600, 0.1) for number in range(80)]
+    assert first_answer(slow_swings, rule)[0] == "below"
+
+
 def test_percentiles_are_interpolated():
     assert decision.percentile([1, 2, 3, 4], 0.5) == 2.5
     assert decision.percentile([0, 10], 0.05) == pytest.approx(0.5)

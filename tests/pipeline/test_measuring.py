@@ -162,6 +162,28 @@ def test_a_function_that_returns_a_generator_is_called_for_every_pass():
     assert result.rate <= 100
 
 
+def test_a_function_that_returns_a_dataset_is_counted_and_explained_like_it(ds):
+    def create():
+        return rows(ds, 4096, num_parallel_workers=1).map(sleepy, ["x"], num_parallel_workers=1).batch(8)
+
+    result = measure(create, floor=1e5)
+    assert result.counted == measure(create(), duration=0.2).counted
+    assert result.samples % 8 == 0
+    assert result.stage.operation.kind == "MapDataset"
+
+
+def test_what_holds_a_started_iterator_is_read_where_its_threads_run(ds):
+    class Loader:
+        def __init__(self, dataset):
+            self.iterator = dataset.create_tuple_iterator(num_epochs=1)
+
+        def __iter__(self):
+            yield from self.iterator
+
+    result = measure(Loader(rows(ds, 64).batch(8)), first_limit=20)
+    assert (result.method, result.batches) == ("in process", 8)
+
+
 def test_a_one_shot_generator_shorter_than_the_warm_up_gives_what_there_was():
     result = measure(ticking(0.005, 20), floor=10)
     assert result.short
@@ -239,7 +261,9 @@ def test_a_pipeline_that_exits_ends_only_its_measurement(traces):
 @pytest.mark.parametrize("processes", [False, True], ids=["threads", "processes"])
 def test_a_hung_pipeline_is_named_and_ended(ds, traces, processes):
     dataset = rows(ds).map(stuck, ["x"], python_multiprocessing=processes, num_parallel_workers=2).batch(2)
-    with pytest.raises(Stalled, match=r"no batch for 1 s after \d+ batches.*test_measuring.py:\d+ in stuck") as caught:
+    with pytest.raises(
+        Stalled, match=r"no batch for [\d.]+ s after \d+ batches.*test_measuring.py:\d+ in stuck"
+    ) as caught:
         measure(dataset, stall_limit=1)
     assert "in stuck" in caught.value.stacks
     assert measure(rows(ds).batch(2), duration=0.1) > 0  # the next one works

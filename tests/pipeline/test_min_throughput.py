@@ -109,6 +109,23 @@ def test_within_the_noise_the_setting_decides():
     assert judged(check.parse(98), NEAR, inconclusive="fail").verdict is Verdict.FAIL
 
 
+BUSY = Load(1.0, (0,), 2, own=0.6, busy=1.0, waited=0.5)
+
+
+def test_a_pass_within_the_noise_tells_the_cause():
+    finding = judged(check.parse(98), replace(NEAR, load=BUSY))
+    assert finding.verdict is Verdict.PASS
+    assert finding.notes[1].startswith("STARVED: 40% of CPU 0")
+    assert finding.notes[2].startswith("fix: stop them")
+    assert judged(check.parse(50), replace(NEAR, load=BUSY)).notes == ()
+
+
+def test_steady_for_a_second_is_within_the_noise_of_swings():
+    finding = judged(check.parse(100, max_variation=0.2), STEADY_120)
+    assert "seen for 1.0 s of the 5 s that show swings" in finding.notes[0]
+    assert judged(check.parse(100, max_variation=0.2), measured(*[(12, 0.1)] * 52)).notes == ()
+
+
 def test_below_the_floor_beside_other_workers_nobody_can_tell():
     beside = replace(STEADY_80, others=3)
     finding = judged(check.parse(100), beside)
@@ -119,7 +136,7 @@ def test_below_the_floor_beside_other_workers_nobody_can_tell():
 
 
 def test_a_starved_rate_fails_unless_the_setting_lets_it_be_told_again():
-    starved = replace(STEADY_80, load=Load(1.0, (0,), 2, own=0.6, busy=1.0, waited=0.5))
+    starved = replace(STEADY_80, load=BUSY)
     finding = judged(check.parse(100), starved)
     assert finding.verdict is Verdict.FAIL
     assert finding.cause.startswith("STARVED: 40% of CPU 0 went to other processes")
@@ -127,6 +144,9 @@ def test_a_starved_rate_fails_unless_the_setting_lets_it_be_told_again():
     # Not even free cores would make it: about 1.4 * 88 / 0.6.
     assert judged(check.parse(300), starved, contended="inconclusive").verdict is Verdict.FAIL
     assert judged(check.parse(100), STEADY_80, contended="inconclusive").verdict is Verdict.FAIL
+    near = replace(NEAR, load=BUSY)  # the weaker evidence does not fail harder
+    assert judged(check.parse(100), near).verdict is Verdict.FAIL
+    assert judged(check.parse(100), near, contended="inconclusive").verdict is Verdict.UNKNOWN
 
 
 def test_a_failure_shows_the_windows():

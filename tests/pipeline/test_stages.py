@@ -8,11 +8,16 @@ from dataclasses import replace
 import pytest
 
 from pytest_ascendenv.pipeline import measure, profile, stages
-from pytest_ascendenv.pipeline.advice import advise, allowed, knee, steps
+from pytest_ascendenv.pipeline.advice import advice_on, advise, allowed, knee, steps
+from pytest_ascendenv.pipeline.cause import Load
+from pytest_ascendenv.pipeline.decision import Rule
+from pytest_ascendenv.pipeline.loop import Trace
 from pytest_ascendenv.pipeline.profile import Op
 from pytest_ascendenv.pipeline.remedy import remedy
+from pytest_ascendenv.pipeline.result import of_trace
 from pytest_ascendenv.pipeline.stages import CONSUMER, Stage, slowest
 from pytest_ascendenv.probes.host import Host
+from pytest_ascendenv.probes.memory import SharedMemory
 from pytest_ascendenv.training.dataset import Operation
 
 np = pytest.importorskip("numpy", reason="numpy comes with MindSpore, which is not installed")
@@ -188,9 +193,47 @@ def test_the_remedy_fits_the_operation(operation, cpu, reason, fix):
     assert fix in found.fix
 
 
+def random_crop(image):
+    return image
+
+
+def mix_up(image):
+    return image
+
+
+def other(image):
+    return image
+
+
+def mapped(ds, function):
+    """The operation of a map with this function."""
+    return stages.operations_of(ds.GeneratorDataset(Rows(None), ["x"]).map(function, ["x"]))[0]
+
+
 def test_a_python_function_of_the_name_of_a_c_operation_is_pointed_at_it(ds):
-    resize = replace(PYTHON, functions=("Loader.random_crop",))
-    assert "use mindspore.dataset.vision.RandomCrop" in remedy(Stage(0, resize, 0.9, "profile"), 4).fix
+    from mindspore.dataset import vision  # noqa: F401 -- its names are known once it is loaded
+
+    told = remedy(Stage(0, mapped(ds, [other, random_crop]), 0.9, "profile"), 4)
+    assert told.reason.startswith("random_crop runs as Python")
+    assert "use mindspore.dataset.vision.RandomCrop" in told.fix
+
+
+def test_a_python_function_of_the_name_of_a_python_operation_is_not(ds):
+    from mindspore.dataset import vision
+
+    assert vision.MixUp  # of Python itself
+    assert "MixUp" not in remedy(Stage(0, mapped(ds, mix_up), 0.9, "profile"), 4).fix
+
+
+def test_threads_that_share_the_lock_do_not_wait_for_storage():
+    waits = Load(1.6, (0, 1, 2, 3), 4, own=1.6, busy=1.65, waited=0.02, active=4, ran=0.4)
+    found = replace(of_trace(Trace(((8, 0.1),) * 9, 0.1, 8, 10, 80), Rule(), waits, method=""), stage=None)
+    assert found.cause.kind == "WAITS"
+    assert "a lock (Python lets one thread compute" in found.cause.text
+    locked = replace(found, stage=Stage(0, replace(PYTHON, workers=4), 0.24, "profile"))
+    assert locked.cause.kind == "CPU-BOUND"
+    assert "share a lock" in locked.cause.text
+    assert replace(found, stage=Stage(0, replace(CPP, workers=4), 0.24, "profile")).cause.kind == "WAITS"
 
 
 def test_the_knee_is_the_least_number_with_nearly_the_best_rate():
@@ -244,6 +287,30 @@ def test_a_loader_is_swept_by_its_num_workers(ds):
     assert given.num_workers == 0
 
 
+class Loader:
+    """As torch's: batches of a megabyte."""
+
+    batch_size, num_workers, prefetch_factor = 8, 0, None
+
+    def __iter__(self):
+        for _ in range(1000):
+            yield {"image": np.zeros((8, 1 << 17), np.uint8), "label": [np.zeros(8)]}
+
+
+def test_a_loader_is_swept_as_far_as_shared_memory_goes(monkeypatch):
+    five = SharedMemory("tmpfs", 1 << 26, 5 << 20, True, "statvfs /dev/shm")  # a worker's batches of 1 MB take 4
+    monkeypatch.setattr("pytest_ascendenv.pipeline.advice.shared_memory", lambda host: five)
+    found = advise(Loader(), seconds=0.2)
+    assert list(found.rates) == [0, 1]
+
+
 def test_what_has_no_workers_gets_no_advice():
     with pytest.raises(TypeError, match="no workers to advise on"):
         advise(range(10))
+    assert advice_on(range(10)).startswith("no advice on workers: range has no workers")
+
+
+def test_an_iterator_and_a_function_are_advised_on_like_the_dataset(ds):
+    dataset = pipeline(ds, map_function=nap)
+    for given in (dataset.create_tuple_iterator(), lambda: dataset):
+        assert "MapDataset (nap)" in advice_on(given, seconds=0.2)

@@ -45,3 +45,37 @@ def test_findings_name_the_call_site(pytester: pytest.Pytester) -> None:
     result = run(pytester, "pynative", "-k", "graph_mode or sink_mode")
     result.assert_outcomes(failed=2, deselected=5)
     result.stdout.fnmatch_lines(["*graph_mode: expected GRAPH_MODE*found PYNATIVE_MODE*", "*train.py:12*"])
+
+
+def broken(pytester: pytest.Pytester, function: str, *args: str) -> pytest.RunResult:
+    """The gate on a program whose map does what ``function`` says."""
+    text = TRAIN.replace("data = data.batch(", f"data = data.map({function}, 'x').batch(")
+    pytester.path.joinpath("train.py").write_text(text)
+    pytester.makefile(
+        ".toml", **{"ascend-env": 'unknown = "skip"\nprogram = "train.py graph"\n[require]\nmin_throughput = 10\n'}
+    )
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "--ascend-env-gate",
+        "-p",
+        "no:cacheprovider",
+        "ascend-env::min_throughput",
+    )
+    return pytester.run(*command, *args, timeout=240)
+
+
+def test_broken_pipeline_of_a_program_closes_the_gate_whatever_is_skipped(pytester: pytest.Pytester) -> None:
+    result = broken(pytester, "lambda x: {}[7]")
+    result.stdout.fnmatch_lines(["min_throughput: *found nothing was measured", "*raised KeyError: 7 (train.py:9*"])
+    assert result.ret == 78
+
+
+def test_measurement_of_a_program_is_in_junit_and_advised_on(pytester: pytest.Pytester) -> None:
+    result = broken(pytester, "lambda x: x", "--junitxml=out.xml", "--ascend-env-advise")
+    result.assert_outcomes(passed=1)
+    found = pytester.path.joinpath("out.xml").read_text()
+    assert 'name="throughput.low"' in found
+    assert 'name="throughput.advice"' in found
+    result.stdout.fnmatch_lines(["ascend-env::min_throughput: * samples/s (* samples in * s)"])

@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+
 import pytest
 
 from pytest_ascendenv.checks import HOST_CHECKS
 
 MARKED = ("--ascend-env", "-m", "not ascend_env")
+
+
+def on_a_terminal(command: list[str], folder: str) -> str:
+    """What a command writes to a terminal of 80 columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    environ = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "PY_COLORS": "1"}
+    with subprocess.Popen(command, cwd=folder, env=environ, stdin=slave, stdout=slave, stderr=slave) as child:
+        os.close(slave)
+        written = b""
+        with contextlib.suppress(OSError):  # the end of a terminal reads as an error
+            while part := os.read(master, 4096):
+                written += part
+        os.close(master)
+        assert child.wait() == 0
+    return written.decode().replace("\r\n", "\n")
 
 
 def run(pytester: pytest.Pytester, body: str, *args: str) -> pytest.RunResult:
@@ -47,6 +73,49 @@ def test_nothing_measured_fails(pytester: pytest.Pytester) -> None:
     result = run(pytester, "@pytest.mark.min_throughput(5)\ndef test_a(throughput): pass")
     result.assert_outcomes(failed=1, deselected=len(HOST_CHECKS))
     result.stdout.fnmatch_lines(["min_throughput: *found nothing was measured"])
+
+
+def test_advice_fails_no_test_and_turns_the_run_on(pytester: pytest.Pytester) -> None:
+    body = "@pytest.mark.min_throughput(10)\ndef test_a(throughput): throughput(itertools.repeat(0))"
+    result = run(pytester, body, "--ascend-env-advise", "-m", "not ascend_env")
+    result.assert_outcomes(passed=1, deselected=len(HOST_CHECKS))
+    result.stdout.fnmatch_lines(["*no advice on workers: repeat has no workers*"])
+
+
+@pytest.mark.parametrize("detail", ["-q", "--tb=short", "-v"], ids=["quiet", "dots", "verbose"])
+def test_progress_is_shown_and_leaves_no_trace_on_the_screen(pytester: pytest.Pytester, detail: str) -> None:
+    tests = "def test_a(): pass\ndef test_b(throughput): throughput(slow(), duration=1.5, warmup=0)\ndef test_c(): pass"
+    pytester.makepyfile(f"import time\n{SLOW}{tests}\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", detail]
+    written = on_a_terminal(command, str(pytester.path))
+    assert re.search(r"\rtest_b: \d+ samples, 1 s", written)
+    shown = screen(written)
+    assert not any("samples" in line for line in shown)
+    begun = next(number for number, line in enumerate(shown) if re.match(r"test_progress\S*\.py|\.", line))
+    ended = next(number for number, line in enumerate(shown) if "[100%]" in line)
+    results = re.sub(r"test_progress\S*\.py(?=[ :])|\[.*", "", "\n".join(shown[begun : ended + 1])).split("\n")
+    assert all(results), "no empty line"
+    if detail == "-v":
+        assert [line.strip() for line in results if "PASSED" in line] == [f"::test_{k} PASSED" for k in "abc"]
+    else:
+        assert "".join(results).replace(" ", "") == "..."
+
+
+def screen(written: str) -> list[str]:
+    """The lines that are left on an endless screen, without colours."""
+    lines, row, column = [""], 0, 0
+    for part in re.findall(r"\x1b\[[\d;]*[A-Za-z]|[\s\S]", written):
+        if part == "\n":
+            row, column = row + 1, 0
+            lines += [""] * (row + 1 - len(lines))
+        elif part == "\r":
+            column = 0
+        elif part == "\x1b[A":
+            row -= 1
+        elif not part.startswith("\x1b"):
+            lines[row] = lines[row][:column].ljust(column) + part + lines[row][column + 1 :]
+            column += 1
+    return [line.rstrip() for line in lines]
 
 
 def test_without_a_marker_the_result_compares_like_a_number(pytester: pytest.Pytester) -> None:
