@@ -214,6 +214,8 @@ def on_cores(cores: set[int], intruders: int = 0, on: str = "1", off: str = "0")
 BURST = {"on": "random.uniform(.2, 1.5)", "off": "random.uniform(.2, 1.5)"}
 CAUSES: dict[str, tuple[str, str, bool, dict[str, Any]]] = {
     "quiet": ("jpeg", "CPU-BOUND", False, {}),
+    "one thread": ("iterable", "CPU-BOUND", False, {}),
+    "waiting": ("waiting", "WAITS", False, {}),
     "pinned": ("jpeg", "CROWDED", True, {}),
     "pinned with intruder": ("jpeg", "STARVED", True, {"intruders": 1}),
     "pinned with bursts": ("jpeg", "STARVED", True, {"intruders": 3, **BURST}),
