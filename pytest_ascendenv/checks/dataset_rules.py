@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from pytest_ascendenv.checks.program_rules import Hit, finding
@@ -138,15 +139,20 @@ def _on_this_host(tree: Tree, place: str, env: AscendEnv, seen: Observation) -> 
 
     The job will run somewhere else then.
     """
-    fails = not (seen.captured and seen.on_cpu)
     ranks = next((call.facts["ranks"] for call in seen.calls if call.facts["ranks"].value), Fact.unset("ranks", 1))
-    yield from _cores(tree, place, env, ranks, fails)
-    yield from _threads(tree, place, env, fails)
-    yield from _memory(tree, place, env, seen, ranks)
-    yield from _queues(tree, place, env, ranks)
+    hits = [
+        *_cores(tree, place, env, ranks),
+        *_threads(tree, place, env),
+        *_memory(tree, place, env, seen, ranks),
+        *_queues(tree, place, env, ranks),
+    ]
+    elsewhere = seen.captured and seen.on_cpu
+    for hit in hits:
+        there = f"where the job runs on a machine like this one, {hit.fix}"
+        yield replace(hit, fix=there, fails=False) if elsewhere else hit
 
 
-def _cores(tree: Tree, place: str, env: AscendEnv, ranks: Fact, fails: bool) -> Iterator[Hit]:
+def _cores(tree: Tree, place: str, env: AscendEnv, ranks: Fact) -> Iterator[Hit]:
     workers = sum(one.workers for one in tree if one.parallel)
     cores = env.cpu.usable
     if workers * ranks.value > cores:
@@ -156,11 +162,10 @@ def _cores(tree: Tree, place: str, env: AscendEnv, ranks: Fact, fails: bool) -> 
             (Fact("workers", workers, place), ranks, Fact("usable cores", cores, "affinity mask and cgroup")),
             f"{max(1, cores // ranks.value)} workers in all stages of a rank together",
             OPTIMIZE,
-            fails,
         )
 
 
-def _threads(tree: Tree, place: str, env: AscendEnv, fails: bool) -> Iterator[Hit]:
+def _threads(tree: Tree, place: str, env: AscendEnv) -> Iterator[Hit]:
     threads = len(env.cpu.online)
     for one in tree:
         if one.parallel and (one.asked or 0) > threads:
@@ -169,7 +174,6 @@ def _threads(tree: Tree, place: str, env: AscendEnv, fails: bool) -> Iterator[Hi
                 (_fact(one, place), Fact("online cores", threads, "/sys/devices/system/cpu/online")),
                 f"num_parallel_workers={threads} at most",
                 "MindSpore: dataset/core/validator_helpers.py, check_num_parallel_workers",
-                fails,
             )
 
 
