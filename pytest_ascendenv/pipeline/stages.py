@@ -10,8 +10,9 @@ stop with it. Without a profile the sub-trees are measured one by one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ascendenv.pipeline import picture, profile, tree
@@ -159,10 +160,15 @@ def _of_profile(dataset: Any, taken: Profile) -> Stage:
 
 
 def operations_of(dataset: Any) -> list[Operation]:
-    """What each node of ``tree.walk`` is, in its order."""
+    """What each node of ``tree.walk`` is, in its order, with the workers that act on this machine.
+
+    A captured program may be for a host with more threads; MindSpore runs no more workers than there are here.
+    """
     from pytest_ascendenv.training.dataset import walk
 
-    from_source = dict(zip(map(id, _from_source(dataset)), walk(dataset), strict=True))
+    threads = os.cpu_count() or 1
+    here = [replace(one, workers=min(one.workers, threads)) for one in walk(dataset)]
+    from_source = dict(zip(map(id, _from_source(dataset)), here, strict=True))
     return [from_source[id(node)] for node in tree.walk(dataset)]
 
 

@@ -13,6 +13,7 @@ from captures import HERE
 
 from pytest_ascendenv.declared import Declared
 from pytest_ascendenv.environment import AscendEnv
+from pytest_ascendenv.training.hooks import Hooks
 from pytest_ascendenv.training.record import Observation
 from pytest_ascendenv.training.shims import Shims
 
@@ -119,6 +120,21 @@ def test_a_measurement_with_fewer_workers_than_the_default_says_so(mindspore: An
     assert shims.clamping(programs.pipeline()) == ""
     shims._takes("CPU")
     assert shims.clamping(data) == ""
+
+
+def test_a_measurement_here_is_told_the_workers_that_act_here(mindspore: Any) -> None:
+    import programs
+
+    from pytest_ascendenv.pipeline import stages
+    from pytest_ascendenv.training import dataset
+
+    with Hooks() as hooks:
+        Shims(Observation(), hooks).install(mindspore)
+        data = programs.pipeline(workers=400).map(programs.scale, "image")
+        told, here = dataset.walk(data), stages.operations_of(data)
+    threads = os.cpu_count() or 1
+    assert [one.workers for one in told] == [400, 400, 400, 8]
+    assert [one.workers for one in here] == [min(8, threads), *[min(400, threads)] * 3]  # from the last one
 
 
 # -- every answer ------------------------------------------------------------------------------------------------------
