@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 import types
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -45,6 +46,13 @@ class Reach:
     gradient: bool = False
     by_weights: bool = False
     _seen: set[int] = field(default_factory=set)
+
+    @property
+    def trained(self) -> list[Any]:
+        """The networks whose weights an optimiser holds, not a teacher or an average beside them; else all."""
+        weights = {id(weight) for optimizer in self.optimizers for weight in getattr(optimizer, "parameters", ())}
+        found = [one for one in self.networks if any(id(weight) in weights for weight in one.get_parameters())]
+        return found or self.networks
 
     @property
     def whole_step(self) -> bool:
@@ -99,6 +107,8 @@ def _cell(cell: Any, reach: Reach, depth: int) -> None:
 def _attributes(cell: Any, reach: Reach, depth: int) -> None:
     """What a cell holds that is no cell itself; a gradient of MindSpore's own may be that of a function."""
     for value in list(vars(cell).values()):
+        if type(value) in _PLAIN:
+            continue
         if _is_gradient(value):
             _gradient(value, reach, depth)
         elif _is_scaler(value):
@@ -201,6 +211,8 @@ def _is_scaler(found: Any) -> bool:
     return isinstance(found, sys.modules["mindspore.amp"].LossScaler)
 
 
+_PLAIN = {bool, int, float, str, dict, list, tuple, set, OrderedDict, type(None)}
+"""What most attributes of a cell are, and nothing to look for."""
 _LIBRARIES = {"mindspore", "numpy", *sys.stdlib_module_names}
 _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Reach, int], None]], ...] = (
     (cells.is_cell, _cell),

@@ -137,7 +137,7 @@ class Spies:
         here = site.caller()
         self._here.live = bound["dataset"]
         found = reach.of(bound["fn"])
-        precision = amp.read(found.networks, found.marks) if found.networks else None
+        precision = amp.read(found.trained, found.marks) if found.networks else None
         facts = read.loop(found, precision, here) | read.data_sink(bound["sink_size"], here, self._device())
         config = bound.get("jit_config")
         level = compiled.level(getattr(config, "jit_config_dict", None), here)
@@ -258,11 +258,13 @@ class Spies:
     def _loop_call(self, title: str, targets: tuple[Any, ...], by_jit: bool, level: Fact | None) -> TrainingCall:
         here = site.caller()
         found = reach.of(*targets)
-        precision = amp.read(found.networks, found.marks) if found.networks else None
+        precision = amp.read(found.trained, found.marks) if found.networks else None
         facts = read.loop(found, precision, here) | (self._here.sink or read.no_sink(here))
         fed_by = self._here.fed_by
-        whole = Jitted((title.removeprefix("@jit "),), reach.of(targets[0]).whole_step)
-        jitted = whole if by_jit else compiled.jitted(found)
+        jitted = compiled.jitted(found)
+        if by_jit:
+            alone = found if len(targets) == 1 else reach.of(targets[0])
+            jitted = Jitted((title.removeprefix("@jit "),), alone.whole_step)
         level = level or self._level_of_cell(targets[0]) or compiled.level_of_functions(found.jitted)
         return self._record(title, here, facts, precision, jitted, fed_by.operations if fed_by else None, level)
 

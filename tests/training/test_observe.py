@@ -404,3 +404,25 @@ def test_a_jitted_update_is_whole_with_the_gradient_it_completes(mindspore: Any,
             update(gradient(image, label))
     call = only(seen)
     assert (call.function, value(call, "amp_level")) == ("@jit " + update.__qualname__.replace("<locals>.", ""), "O0")
+
+
+def test_a_teacher_beside_the_network_is_not_what_trains(mindspore: Any) -> None:
+    ms = mindspore
+    net, teacher = ms.amp.auto_mixed_precision(programs.network(), "O2"), programs.network()
+    teacher.update_parameters_name("teacher.")  # in one graph no two may have the same
+    criterion, optimizer = programs.loss(), ms.nn.Momentum(net.trainable_params(), 0.01, 0.9)
+
+    def forward(image: Any, label: Any) -> Any:
+        return criterion(net(image), label) + (net(image) - teacher(image)).mean()
+
+    gradient = ms.value_and_grad(forward, None, optimizer.parameters)
+
+    @ms.jit  # type: ignore[untyped-decorator]
+    def step(image: Any, label: Any) -> Any:
+        value, gradients = gradient(image, label)
+        optimizer(gradients)
+        return value
+
+    with observing() as seen:
+        step(*next(programs.pipeline().create_tuple_iterator(num_epochs=1)))
+    assert value(only(seen), "amp_level") == "O2"

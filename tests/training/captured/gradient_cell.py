@@ -1,4 +1,4 @@
-"""A gradient in a cell, the optimiser outside of it: ``gradient_cell.py value|grad|own|code|jit graph|pynative FOLDER``."""
+"""A gradient in a cell, its optimiser outside: ``gradient_cell.py value|grad|own|code|jit graph|pynative FOLDER``."""
 
 import os
 import sys
