@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -25,6 +28,8 @@ from pytest_ascendenv.verdict import Fact
 _DEVICES = ("Ascend", "GPU")
 _WORKERS = 8
 """MindSpore's default for an operation, on a host with so many threads (dataset/core/config.py, 2.7 to 2.10)."""
+_KEY = "numParallelWorkers"
+"""Its name in a file for ``mindspore.dataset.config.load``."""
 _REFUSE_A_CPU = (
     ("mindspore.train.amp", "build_train_network"),  # dynamic loss scale
     ("mindspore.nn", "SyncBatchNorm.__init__"),  # several ranks
@@ -119,6 +124,7 @@ class Shims:
         self.hooks.watch(helpers, "check_num_parallel_workers", self._check_workers)
         self.hooks.watch(data.config, "set_num_parallel_workers", self._set_workers)
         self.hooks.watch(data.config, "get_num_parallel_workers", self._get_workers)
+        self.hooks.watch(data.config, "load", self._load)
         self.hooks.watch(data.Dataset, "create_ir_tree", self._build)
 
     def _check_workers(self, original: Any, value: Any) -> Any:
@@ -135,12 +141,24 @@ class Shims:
         return result
 
     def _get_workers(self, original: Any) -> Any:
-        here, frame = original(), site.calling_frame()
-        if not (frame and _is_reader(frame)):
-            return here
-        if self._workers is None and here != self._unset:
-            self._defaults_to(here, "mindspore.dataset.config")  # by a file that was loaded
-        return self._workers or (here if self.device == "CPU" else _WORKERS)
+        frame = site.calling_frame()
+        return self._default() if frame and _is_reader(frame) else original()
+
+    def _load(self, original: Any, file: Any) -> Any:
+        """A file sets it among other things; all of it is refused where the number is too large for this machine."""
+        settings = _settings(file)
+        number = settings.get(_KEY)
+        if type(number) is not int:
+            return original(file)
+        with NamedTemporaryFile("w", suffix=".json") as clamped:
+            json.dump({**settings, _KEY: min(number, self._threads)}, clamped)
+            clamped.flush()
+            result = original(clamped.name)
+        self._defaults_to(number, site.caller())
+        return result
+
+    def _default(self) -> int:
+        return self._workers or (self._unset if self.device == "CPU" else _WORKERS)
 
     def _defaults_to(self, number: int, place: str) -> None:
         self._workers = number
@@ -172,8 +190,7 @@ class Shims:
 
     def clamping(self, dataset: Any) -> str:
         """What is to be said of reading this pipeline here; empty where it runs as it was asked for."""
-        default = self._workers or (self._unset if self.device == "CPU" else _WORKERS)
-        by_default = default > self._threads and any(tree.takes_default(node) for node in _nodes(dataset))
+        by_default = self._default() > self._threads and any(tree.takes_default(node) for node in _nodes(dataset))
         if not by_default and not self._too_many(dataset):
             return ""
         return f"workers were clamped to the {self._threads} threads of this machine wherever data was read here"
@@ -194,6 +211,15 @@ def _codes() -> Iterator[CodeType]:
             found = getattr(found, name, None)
         if found is not None:
             yield inspect.unwrap(found).__code__
+
+
+def _settings(file: Any) -> dict[str, Any]:
+    """What a file for ``mindspore.dataset.config.load`` holds; nothing where MindSpore is to say what is wrong."""
+    try:
+        found = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _is_reader(frame: Any) -> bool:

@@ -23,6 +23,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "asks_by_name.py": {"execution_mode": "GRAPH_MODE", "device_target": "Ascend", "num_parallel_workers": 6},
     "parallel.py": {"ranks": 4, "amp_level": "O2", "sink_mode": True, "loss_scale": "DynamicLossScaleManager"},
     "numpy_names.py {folder}": {"batch_size": 8},
+    "loads_workers.py {folder}": {"num_parallel_workers": 300},
     "waits_for_others.py": {"ranks": 8},
     "waits_in_place.py mindspore.mint.distributed": {"ranks": 8},
     "waits_in_place.py mindspore.ops.communication": {"ranks": 8},
@@ -69,7 +70,7 @@ def workers(captured: Any, command: str) -> list[tuple[int, str]]:
     return [(one.workers, one.workers_source) for one in call.operations]
 
 
-@pytest.mark.parametrize("command", ["default_workers.py", "defaults.py", "on_cpu.py"])
+@pytest.mark.parametrize("command", ["default_workers.py", "defaults.py", "on_cpu.py", "loads_workers.py {folder}"])
 def test_the_default_is_that_of_the_host_it_is_for(captured: Any, mindspore: Any, command: str) -> None:
     here = mindspore.dataset.config.get_num_parallel_workers()
     assert (
@@ -78,6 +79,7 @@ def test_the_default_is_that_of_the_host_it_is_for(captured: Any, mindspore: Any
             "default_workers.py": [(8, "own"), (8, "default"), (8, "default")],
             "defaults.py": [(1, "default"), (8, "default")],
             "on_cpu.py": [(1, "default"), (here, "default")],
+            "loads_workers.py {folder}": [(1, "default"), (300, "default")],
         }[command]
     )
 
