@@ -72,7 +72,7 @@ def test_a_program_for_an_npu_is_not_run_on_a_cpu() -> None:
 def test_the_way_to_the_training_call_has_its_limit_also_where_more_is_wanted() -> None:
     pytest.importorskip("mindspore", reason="the captured programs run real MindSpore")
     with pytest.raises(Unknown, match="no training call in 2 s"):
-        capture("hangs.py", folder=HERE, seconds=2, measure=True, steps=8)
+        capture("hangs.py", folder=HERE, seconds=2, measure={}, steps=8)
 
 
 class Clock:
