@@ -84,8 +84,11 @@ def capture(
     with _mailbox() as mail:
         options = None if measure is None else dict(measure)
         order = Order(mail, os.getpid(), seconds, ranks, options, advise, steps)
-        report = _run(words, order, folder, os.environ if environ is None else environ)
-        report = report or _unfinished(order, folder or Path.cwd())
+        try:
+            report = _run(words, order, folder, os.environ if environ is None else environ)
+            report = report or _unfinished(order, folder or Path.cwd())
+        except Unknown as reason:  # what it left cannot be read
+            raise Unknown(f"{command}: {reason}") from None
         output = Path(mail, mailbox.OUTPUT).read_text(errors="replace")
         if report is None:
             raise Unknown(_why(command, order, output, folder or Path.cwd()))

@@ -199,11 +199,11 @@ def _tell_the_end(order: Order, hooks: Hooks) -> None:
     own, started_in = os.getpid(), os.getcwd()
 
     def says(function: str) -> Handler:
-        def leaves(original: Any, *status: Any) -> Any:
+        def leaves(original: Any, *status: Any, **named: Any) -> Any:
             if os.getpid() == own:  # not in what it forked
-                how = f"called {function}({', '.join(map(repr, status))})"
+                how = f"called {function}({', '.join(map(repr, [*status, *named.values()]))})"
                 mailbox.put(order.folder, mailbox.END, End(how, site.caller()))
-            return original(*status)
+            return original(*status, **named)
 
         return leaves
 

@@ -1,3 +1,3 @@
 import os
 
-os._exit(5)
+os._exit(status=5)
