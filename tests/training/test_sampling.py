@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -77,6 +81,21 @@ def test_processes_that_wait_are_needless_and_those_that_compute_are_not(pipelin
     assert "of it" in note
     assert "python_multiprocessing=False" in note
     assert notes(pipeline(**{place: computes})) == []
+
+
+@pytest.fixture
+def busy_machine() -> Iterator[None]:
+    """Three processes for each core that want it all."""
+    command = [sys.executable, "-c", "while True: pass"]
+    hogs = [subprocess.Popen(command) for _ in range(3 * len(os.sched_getaffinity(0)))]
+    yield
+    for hog in hogs:
+        hog.kill()
+        hog.wait()
+
+
+def test_what_computes_does_not_look_as_if_it_waited_on_a_busy_machine(pipeline: Any, busy_machine: None) -> None:
+    assert notes(pipeline(function=computes)) == []
 
 
 def test_a_light_function_is_cheaper_in_a_thread(pipeline: Any) -> None:
