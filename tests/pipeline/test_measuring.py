@@ -314,7 +314,15 @@ def test_shared_memory_of_a_killed_worker_is_removed(traces):
         measure(sharing(), stall_limit=0.5)
 
 
-def test_an_interrupt_of_the_parent_ends_the_child(traces):
+@pytest.fixture
+def interruptible():
+    """As on a terminal: a job in the background of a shell is started with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_of_the_parent_ends_the_child(traces, interruptible):
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):

@@ -309,7 +309,8 @@ def test_an_interrupt_ends_the_program(tmp_path: Path) -> None:
     import subprocess
 
     mark = f"ASCENDENV_TEST_MARK={tmp_path}"
-    script = """import sys, pathlib
+    script = """import sys, pathlib, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
 from pytest_ascendenv.training.capture import capture
 capture("hangs.py", folder=pathlib.Path(sys.argv[1]))"""
     parent = subprocess.Popen(
